@@ -11,7 +11,7 @@ GlowValue *glow_buffer_dense_base(GlowValue *v) {
   for (GlowNode *n; (n = glow_value_def(v, GLOW_OP_TENSORVIEW));) {
     const GlowTensorviewMembers *m = n->members;
     GlowValue *base = glow_node_in(n, 0);
-    if (m->offset || m->strides.count ||
+    if (m->offset.size || m->strides.count ||
         glow_type_elements(base->type) != glow_type_elements(v->type))
       break;
     v = base;

@@ -53,7 +53,7 @@ bool glow_instr_covers(const GlowNode *n, const GlowValue *v) {
       continue;
     GlowSpan o = glow_value_span(out);
     if (out == v ||
-        (o.root == s.root && o.low <= s.low && s.high <= o.high && glow_type_is_static(out->type) &&
+        (o.root == s.root && !o.open && o.low <= s.low && s.high <= o.high && glow_type_is_static(out->type) &&
          glow_type_is_static(v->type) && !glow_value_is_strided(out)))
       return true;
   }

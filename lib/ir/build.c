@@ -169,6 +169,10 @@ GlowArray glow_array_u32(GlowModule *m, const uint32_t *data, uint32_t count) {
   return (GlowArray){count, count ? glow_arena_copy(m->arena, data, count * sizeof *data) : NULL};
 }
 
+GlowArray glow_array_sizes(GlowModule *m, const GlowSize *data, uint32_t count) {
+  return (GlowArray){count, count ? glow_arena_copy(m->arena, data, count * sizeof *data) : NULL};
+}
+
 GlowArray glow_array_i64(GlowModule *m, const int64_t *data, uint32_t count) {
   return (GlowArray){count, count ? glow_arena_copy(m->arena, data, count * sizeof *data) : NULL};
 }

@@ -22,17 +22,11 @@ static GlowBlock *clone_block(GlowModule *m, GlowNames *names, const GlowBlock *
   return b;
 }
 
-static void clone_members(GlowModule *m, GlowNode *to, const GlowNode *from) {
-  const GlowOpDesc *d = glow_node_desc(from);
-  for (uint32_t i = 0; i < d->nmembers; i++)
-    glow_member_copy(m->arena, &d->members[i], to->members, from->members);
-}
-
 GlowNode *glow_node_clone(GlowBuilder *b, const GlowNode *n, GlowMap *map) {
   GlowModule *m = b->module;
   GlowNodeShape shape = {n->nouts, glow_node_nins(n), n->nextra, n->nresults, n->nregions};
   GlowNode *c = glow_node_new(m, n->op, shape);
-  clone_members(m, c, n);
+  glow_members_copy(m->arena, glow_node_desc(n), c->members, n->members);
   c->shards = n->shards;
   c->src = n->src;
   c->origin = n->origin ? glow_arena_copy(m->arena, n->origin, sizeof *n->origin) : NULL;

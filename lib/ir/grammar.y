@@ -266,6 +266,7 @@ key ::= IDENT(T) EQ.                          { glow_parse_item(p, GLOW_TAG_KEY,
 value ::= scalar.
 value ::= IDENT(T).                           { glow_parse_item(p, GLOW_TAG_WORD, &T); }
 value ::= OPNAME(T).                          { glow_parse_item(p, GLOW_TAG_WORD, &T); }
+value ::= SYMBOL(T).                          { glow_parse_item(p, GLOW_TAG_SYMBOL, &T); }
 value ::= GLOBAL(T).                          { glow_parse_item(p, GLOW_TAG_GLOBAL, &T); }
 value ::= KIND(T).                            { glow_parse_item(p, GLOW_TAG_KIND, &T); }
 value ::= type(T).                            { glow_parse_type_item(p, T); }

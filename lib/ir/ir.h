@@ -203,8 +203,9 @@ GlowStorage *glow_module_storage(const GlowModule *m, GlowStr name);   /* NULL i
 GlowFunction *glow_module_function(const GlowModule *m, GlowStr name); /* NULL if none */
 /* The range that the module declares for a symbol; NULL: none. */
 const GlowExtent *glow_module_extent(const GlowModule *m, GlowStr symbol);
-/* Declares the ranges in a type that are not declared yet. */
+/* Declares the ranges in a type, or of a symbol, that are not declared yet. */
 void glow_module_add_extents(GlowModule *m, const GlowType *t);
+void glow_module_add_extent(GlowModule *m, const GlowExtent *e);
 /* The declared symbols, and those that types have from inference. The list lies in `arena`. */
 GlowExtents glow_module_extents(const GlowModule *m, GlowArena *arena);
 /* The functions to run, funcs and programs: those that no function calls and that are for no
@@ -327,6 +328,12 @@ GlowValue *glow_build_fail(GlowBuilder *b, GlowStr message, const GlowType *type
 /* Member arrays for a spec. */
 GlowArray glow_array_u32(GlowModule *m, const uint32_t *data, uint32_t count);
 GlowArray glow_array_i64(GlowModule *m, const int64_t *data, uint32_t count);
+GlowArray glow_array_sizes(GlowModule *m, const GlowSize *data, uint32_t count);
+/* A member of type `size`, and the extent that it is. */
+static inline GlowSize glow_size(GlowDim d) { return (GlowSize){d.size, d.extent}; }
+static inline GlowDim glow_size_dim(GlowSize s) {
+  return s.extent ? glow_dim_ranged(s.extent) : GLOW_EXACT(s.size);
+}
 
 /* Copies n with its regions to the builder's place. An operand with an entry in `map` becomes the
  * value of the entry; other operands stay. The results of n get entries. */
@@ -340,6 +347,10 @@ bool glow_name_is_number(GlowStr name);
  * on no address. */
 bool glow_members_equal(const GlowOpDesc *d, const void *a, const void *b);
 uint64_t glow_members_hash(const GlowOpDesc *d, const void *members);
+/* Copies members field by field; the items of arrays are copied into the arena. */
+void glow_members_copy(GlowArena *arena, const GlowOpDesc *d, void *to, const void *from);
+/* Calls fn for every item of the members of type `size`. fn may change the item. */
+void glow_node_sizes(const GlowNode *n, void (*fn)(void *arg, GlowSize *size), void *arg);
 /* For one member: the bytes of one item; whether items are text; whether the member in `members`
  * has its default (never, if it is required). */
 size_t glow_member_size(const GlowMember *m);
@@ -395,6 +406,7 @@ GlowNode *glow_value_def(const GlowValue *v, GlowOp op);
 typedef struct GlowSpan {
   const GlowValue *root;
   int64_t low, high;
+  bool open; /* they begin where symbols say, somewhere in [low, high) */
 } GlowSpan;
 GlowSpan glow_value_span(const GlowValue *v);
 bool glow_spans_overlap(GlowSpan a, GlowSpan b);

@@ -62,9 +62,6 @@ bool glow_type_is_error(const GlowType *t);
 /* Adds a note to an error about n: the place where v is defined. */
 void glow_note_value(const GlowNode *n, const GlowValue *v);
 
-/* ---- Members --------------------------------------------------------------------------------- */
-void glow_member_copy(GlowArena *arena, const GlowMember *m, void *to, const void *from);
-
 /* ---- Verifier -------------------------------------------------------------------------------- */
 /* What programs may do with buffers (verify_program.c). Sets *ok to false after a report. */
 void glow_verify_buffers(GlowFunction *f, bool *ok);

@@ -8,7 +8,8 @@ static const size_t element_sizes[] = {
     [GLOW_MEMBER_I64] = sizeof(int64_t),       [GLOW_MEMBER_FLOAT] = sizeof(float),
     [GLOW_MEMBER_STR] = sizeof(GlowStr),       [GLOW_MEMBER_KIND] = sizeof(GlowKind),
     [GLOW_MEMBER_TYPE] = sizeof(GlowType *),   [GLOW_MEMBER_SYMBOL] = sizeof(GlowStr),
-    [GLOW_MEMBER_SCALAR] = sizeof(GlowScalar), [GLOW_MEMBER_ENUM] = sizeof(int)};
+    [GLOW_MEMBER_SCALAR] = sizeof(GlowScalar), [GLOW_MEMBER_SIZE] = sizeof(GlowSize),
+    [GLOW_MEMBER_ENUM] = sizeof(int)};
 
 size_t glow_member_size(const GlowMember *m) { return element_sizes[m->type]; }
 
@@ -68,6 +69,11 @@ static uint64_t mix_item(uint64_t hash, const GlowMember *m, const void *item) {
     const GlowType *t = *(const GlowType *const *)item;
     return mix(hash, &(uint32_t){t ? t->id : UINT32_MAX}, sizeof(uint32_t));
   }
+  if (m->type == GLOW_MEMBER_SIZE) {
+    const GlowSize *size = item;
+    hash = mix(hash, &size->size, sizeof size->size);
+    return mix(hash, &(uint32_t){size->extent ? size->extent->id : 0}, sizeof(uint32_t));
+  }
   if (m->type == GLOW_MEMBER_STR || m->type == GLOW_MEMBER_SYMBOL) {
     GlowStr s = *(const GlowStr *)item;
     return s ? mix(hash, s, strlen(s)) : hash;
@@ -89,7 +95,22 @@ uint64_t glow_members_hash(const GlowOpDesc *d, const void *members) {
   return hash;
 }
 
-void glow_member_copy(GlowArena *arena, const GlowMember *m, void *to, const void *from) {
+void glow_node_sizes(const GlowNode *n, void (*fn)(void *arg, GlowSize *size), void *arg) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  for (uint32_t i = 0; i < d->nmembers; i++) {
+    const GlowMember *m = &d->members[i];
+    char *field = (char *)n->members + m->offset;
+    if (m->type != GLOW_MEMBER_SIZE)
+      continue;
+    if (!m->array)
+      fn(arg, (GlowSize *)(void *)field);
+    const GlowArray *array = (const GlowArray *)(const void *)field;
+    for (uint32_t k = 0; m->array && k < array->count; k++)
+      fn(arg, (GlowSize *)(uintptr_t)array->data + k);
+  }
+}
+
+static void copy_member(GlowArena *arena, const GlowMember *m, void *to, const void *from) {
   void *target = (char *)to + m->offset;
   const void *source = (const char *)from + m->offset;
   if (!m->array) {
@@ -100,4 +121,9 @@ void glow_member_copy(GlowArena *arena, const GlowMember *m, void *to, const voi
   if (array.count)
     array.data = glow_arena_copy(arena, array.data, array.count * glow_member_size(m));
   memcpy(target, &array, sizeof array);
+}
+
+void glow_members_copy(GlowArena *arena, const GlowOpDesc *d, void *to, const void *from) {
+  for (uint32_t i = 0; i < d->nmembers; i++)
+    copy_member(arena, &d->members[i], to, from);
 }

@@ -84,12 +84,18 @@ static void add_type(ExtentList *l, const GlowType *t) {
       add_extent(l, t->dims[i].extent);
 }
 
+static void add_size(void *list, GlowSize *size) {
+  if (size->extent)
+    add_extent(list, size->extent);
+}
+
 static void add_block(ExtentList *l, const GlowBlock *block) {
   for (uint32_t i = 0; i < block->nparams; i++)
     add_type(l, block->params[i]->type);
   for (const GlowNode *n = block->first; n; n = n->next) {
     for (uint32_t i = 0; i < n->nresults; i++)
       add_type(l, n->results[i].type);
+    glow_node_sizes(n, add_size, l);
     for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i])
         add_block(l, n->regions[i]);
@@ -98,6 +104,10 @@ static void add_block(ExtentList *l, const GlowBlock *block) {
 
 void glow_module_add_extents(GlowModule *m, const GlowType *t) {
   add_type(&(ExtentList){m->arena, &m->extents}, t);
+}
+
+void glow_module_add_extent(GlowModule *m, const GlowExtent *e) {
+  add_extent(&(ExtentList){m->arena, &m->extents}, e);
 }
 
 GlowExtents glow_module_extents(const GlowModule *m, GlowArena *arena) {

@@ -45,6 +45,7 @@ typedef enum GlowValueTag {
   GLOW_TAG_WORD,
   GLOW_TAG_KIND,
   GLOW_TAG_GLOBAL,
+  GLOW_TAG_SYMBOL,
   GLOW_TAG_TYPE,
   GLOW_TAG_LIST
 } GlowValueTag;

@@ -176,6 +176,26 @@ static bool store_type(GlowParser *p, const GlowMember *m, const GlowItem *item,
   return true;
 }
 
+static bool store_size(GlowParser *p, const GlowMember *m, const GlowItem *item, void *to) {
+  GlowSize size = {0};
+  GlowToken t = glow_item_token(p, item);
+  if (item->tag == GLOW_TAG_SYMBOL) {
+    GlowStr name = glow_str_n(p->ctx, glow_token_text(p, &t) + 1, t.length - 1);
+    size.extent = glow_module_extent(p->module, name);
+    if (!size.extent) {
+      glow_parse_error(p, &t, "'$%s' has no declared range", name);
+      return false;
+    }
+    size.size = size.extent->most;
+  } else if (item->tag != GLOW_TAG_INT) {
+    return mismatch(p, item, m->name, "an integer or the extent of a symbol such as $N");
+  } else if (!glow_parse_i64(p, &t, INT64_MIN, INT64_MAX, m->name, &size.size)) {
+    return false;
+  }
+  memcpy(to, &size, sizeof size);
+  return true;
+}
+
 static bool store_string(GlowParser *p, const GlowMember *m, const GlowItem *item, void *to) {
   GlowToken t = glow_item_token(p, item);
   bool symbol = m->type == GLOW_MEMBER_SYMBOL;
@@ -211,6 +231,8 @@ static bool store(GlowParser *p, const GlowMember *m, const GlowItem *item, void
   }
   case GLOW_MEMBER_TYPE:
     return store_type(p, m, item, to);
+  case GLOW_MEMBER_SIZE:
+    return store_size(p, m, item, to);
   case GLOW_MEMBER_ENUM:
     return store_word(p, m, item, to);
   }

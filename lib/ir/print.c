@@ -108,6 +108,14 @@ static void print_item(GlowText *out, const GlowMember *m, const void *item) {
   case GLOW_MEMBER_SCALAR:
     glow_print_scalar(out, item, false);
     return;
+  case GLOW_MEMBER_SIZE: {
+    const GlowSize *size = item;
+    if (size->extent)
+      glow_text_printf(out, "$%s", size->extent->symbol);
+    else
+      glow_text_printf(out, "%lld", (long long)size->size);
+    return;
+  }
   case GLOW_MEMBER_ENUM:
     glow_text_puts(out, m->enumeration->values[*(const int *)item]);
     return;

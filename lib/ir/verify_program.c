@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/ir_internal.h"
+#include "tensor/form.h"
 
 /* The state of an alloc during the walk. */
 typedef struct Buffer {
@@ -54,7 +55,7 @@ static int64_t reach(const GlowType *t, GlowArray strides) {
     int64_t step;
     if (physical[i] == 0)
       return 0;
-    if (__builtin_mul_overflow(physical[i] - 1, glow_array_at(strides, int64_t, i), &step) ||
+    if (__builtin_mul_overflow(physical[i] - 1, glow_array_at(strides, GlowSize, i).size, &step) ||
         __builtin_add_overflow(end, step, &end))
       return INT64_MAX;
   }
@@ -63,19 +64,25 @@ static int64_t reach(const GlowType *t, GlowArray strides) {
 
 /* Each view has been verified to lie inside its base, and to have elements as wide as its base. */
 GlowSpan glow_value_span(const GlowValue *v) {
-  int64_t offset = 0, size = -1;
+  int64_t offset = 0, moved = 0, size = -1; /* the offset is at least, and at most as much more */
+  bool open = false;
   for (const GlowNode *view; (view = glow_value_def(v, GLOW_OP_TENSORVIEW));
        v = view->operands[0].value) {
     const GlowTensorviewMembers *m = view->members;
-    if (__builtin_add_overflow(offset, m->offset, &offset))
+    const GlowExtent *e = m->offset.extent;
+    if (__builtin_add_overflow(offset, e ? e->least : m->offset.size, &offset))
       offset = INT64_MAX / 2;
+    if (e && __builtin_add_overflow(moved, e->most - e->least, &moved))
+      moved = INT64_MAX / 2;
+    open |= e != NULL;
     if (size < 0)
       size = m->strides.count ? reach(v->type, m->strides) : count_elements(v->type);
   }
   if (size < 0)
     size = count_elements(v->type);
-  GlowSpan p = {v, offset, offset};
-  if (__builtin_add_overflow(offset, size, &p.high))
+  GlowSpan p = {v, offset, offset, open};
+  if (__builtin_add_overflow(offset, size, &p.high) ||
+      __builtin_add_overflow(p.high, moved, &p.high))
     p.high = INT64_MAX;
   return p;
 }
@@ -150,7 +157,7 @@ static bool same_shape(const GlowType *a, const GlowType *b) {
   if (a->rank != b->rank || a->layout != b->layout)
     return false;
   for (uint32_t i = 0; i < a->rank; i++)
-    if (a->dims[i].kind != b->dims[i].kind || a->dims[i].size != b->dims[i].size)
+    if (!glow_dim_equals(a->dims[i], b->dims[i]))
       return false;
   return true;
 }
@@ -168,7 +175,7 @@ static bool same_elements(const GlowValue *a, const GlowValue *b) {
   GlowArray t = y ? ((const GlowTensorviewMembers *)y->members)->strides : none;
   if (s.count != t.count)
     return false;
-  return s.count == 0 || !memcmp(s.data, t.data, s.count * sizeof(int64_t));
+  return s.count == 0 || !memcmp(s.data, t.data, s.count * sizeof(GlowSize));
 }
 
 static bool check_pair(Checker *c, const GlowNode *n, uint32_t out, uint32_t other) {
@@ -179,7 +186,7 @@ static bool check_pair(Checker *c, const GlowNode *n, uint32_t out, uint32_t oth
   if (!glow_spans_overlap(p, q))
     return true;
   bool written = other < n->nouts;
-  if (!written && p.low == q.low && same_elements(a, b)) {
+  if (!written && p.low == q.low && p.open == q.open && same_elements(a, b)) {
     if (glow_instr_may_share(n, out, other - n->nouts))
       return true;
     glow_verify_error(n, "cannot work in place: '%s%s' is read and written",
@@ -203,16 +210,23 @@ static bool check_overlaps(Checker *c, const GlowNode *n) {
 /* ---- Strides --------------------------------------------------------------------------------- */
 bool glow_value_is_strided(const GlowValue *v) {
   const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
-  if (!view)
-    return false;
-  GlowArray strides = ((const GlowTensorviewMembers *)view->members)->strides;
-  int64_t extents[GLOW_MAX_RANK + 4], size = 1;
-  for (uint32_t i = physical_extents(v->type, extents); i-- > 0 && strides.count;) {
-    if (extents[i] == 0)
+  const GlowArray strides =
+      view ? ((const GlowTensorviewMembers *)view->members)->strides : (GlowArray){0};
+  GlowDim extents[GLOW_MAX_RANK + 4];
+  GlowForm size = glow_form_number(1), f;
+  bool divides;
+  uint32_t rank = strides.count ? glow_type_physical(v->type, extents, &divides) : 0;
+  for (uint32_t i = 0; i < rank; i++)
+    if (glow_dim_is_exact(extents[i], 0))
       return false;
-    if (extents[i] > 1 && glow_array_at(strides, int64_t, i) != size)
+  for (uint32_t i = rank; i-- > 0;) {
+    GlowContext *ctx = view->block->module->ctx;
+    GlowDim stride = glow_size_dim(glow_array_at(strides, GlowSize, i));
+    if (glow_dim_is_exact(extents[i], 1))
+      continue;
+    if (!glow_form_of(ctx, stride, &f) || !glow_form_equals(&f, &size) ||
+        !glow_form_of(ctx, extents[i], &f) || !glow_form_mul(&size, &f, &size))
       return true;
-    size *= extents[i];
   }
   return false;
 }

@@ -94,6 +94,7 @@ typedef enum GlowMemberType {
   GLOW_MEMBER_TYPE,   /* const GlowType * */
   GLOW_MEMBER_SYMBOL, /* GlowStr: the name of a function */
   GLOW_MEMBER_SCALAR, /* GlowScalar */
+  GLOW_MEMBER_SIZE,   /* GlowSize */
   GLOW_MEMBER_ENUM    /* int: a value of a generated enum */
 } GlowMemberType;
 
@@ -103,6 +104,12 @@ typedef struct GlowScalar {
   int64_t i; /* valid if is_int; a u64 over INT64_MAX wraps */
   double f;  /* always valid: the value rounded to double */
 } GlowScalar;
+
+/* A number, or the extent of a symbol with a range (tensor/type.h). */
+typedef struct GlowSize {
+  int64_t size;                                  /* of a symbol: the largest extent */
+  GLOW_POINTER(const struct GlowExtent, extent); /* NULL: a number */
+} GlowSize;
 
 typedef struct GlowArray {
   uint32_t count;

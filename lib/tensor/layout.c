@@ -105,6 +105,19 @@ uint32_t glow_layout_physical(const GlowLayout *layout, uint32_t rank, const int
   return rank + layout->nblocks;
 }
 
+uint32_t glow_type_physical(const GlowType *t, GlowDim *physical, bool *divides) {
+  int64_t dims[GLOW_MAX_RANK] = {0}, sizes[GLOW_MAX_RANK + 4];
+  *divides = false;
+  for (uint32_t i = 0; i < t->rank; i++)
+    dims[i] = t->dims[i].size;
+  uint32_t rank = glow_layout_physical(t->layout, t->rank, dims, sizes);
+  for (uint32_t b = 0; b < rank - t->rank; b++)
+    *divides |= t->dims[t->layout->blocks[b].axis].extent != NULL;
+  for (uint32_t i = 0; i < rank; i++)
+    physical[i] = i < t->rank && t->dims[i].extent ? t->dims[i] : GLOW_EXACT(sizes[i]);
+  return *divides ? 0 : rank;
+}
+
 int64_t glow_type_physical_index(const GlowType *t, int64_t i) {
   const GlowLayout *l = t->layout;
   if (!l || l->nblocks == 0)

@@ -158,6 +158,11 @@ const GlowLayout *glow_layout_named(GlowContext *ctx, const char *text, uint32_t
 uint32_t glow_layout_physical(const GlowLayout *layout, uint32_t rank, const int64_t *dims,
                               int64_t *physical);
 
+/* Stores the physical extents of a known type, numbers and symbols, and returns their number, at
+ * most GLOW_MAX_RANK + 4. 0: the type has rank 0 and no blocks, or a block divides a symbol, which
+ * *divides says. */
+uint32_t glow_type_physical(const GlowType *t, GlowDim *physical, bool *divides);
+
 /* The index in memory, in elements, of element i of a static tensor type. i is row-major over the
  * logical extents. */
 int64_t glow_type_physical_index(const GlowType *t, int64_t i);

@@ -62,6 +62,8 @@ static bool read_slice(const GlowNode *n, GlowPiece *p) {
   for (int64_t i = 0; i < starts.count; i++) {
     int64_t axis = axes.t ? glow_tensor_get_int(axes.t, i) : i;
     uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
+    if (t->dims[k].extent || p->source->type->dims[k].extent)
+      return false;
     p->step[k] = steps.t ? glow_tensor_get_int(steps.t, i) : 1;
     p->start[k] = first_element(glow_tensor_get_int(starts.t, i), p->step[k], p->size[k]);
     p->size[k] = t->dims[k].size;
@@ -73,9 +75,11 @@ static bool read_split(const GlowNode *n, uint32_t out, GlowPiece *p) {
   int64_t axis = ((const GlowSplitMembers *)n->members)->axis;
   uint32_t k = (uint32_t)(axis < 0 ? axis + p->rank : axis);
   int64_t start = 0;
+  if (p->source->type->dims[k].extent)
+    return false;
   for (uint32_t i = 0; i < out; i++) {
     const GlowValue *before = glow_node_out(n, i);
-    if (!before || !glow_type_is_static(before->type))
+    if (!before || before->type->dims[k].kind != GLOW_DIM_EXACT)
       return false;
     start += before->type->dims[k].size;
   }
@@ -84,15 +88,20 @@ static bool read_split(const GlowNode *n, uint32_t out, GlowPiece *p) {
   return true;
 }
 
-bool glow_piece_cut(const GlowNode *n, uint32_t out, GlowPiece *p) {
+bool glow_piece_cut_known(const GlowNode *n, uint32_t out, GlowPiece *p) {
   if (n->op != GLOW_OP_SLICE && n->op != GLOW_OP_SPLIT)
     return false;
   GlowValue *x = glow_node_in(n, 0);
   const GlowType *t = glow_node_out(n, out)->type;
-  if (!glow_type_is_static(t) || !glow_type_is_static(x->type) || x->type->layout || t->layout)
+  if (!glow_type_is_known(t) || !glow_type_is_known(x->type) || x->type->layout || t->layout)
     return false;
   *p = glow_piece_whole(x);
   return n->op == GLOW_OP_SLICE ? read_slice(n, p) : read_split(n, out, p);
+}
+
+bool glow_piece_cut(const GlowNode *n, uint32_t out, GlowPiece *p) {
+  return glow_piece_cut_known(n, out, p) && glow_type_is_static(p->source->type) &&
+         glow_type_is_static(glow_node_out(n, out)->type);
 }
 
 bool glow_piece_of(const GlowValue *v, const GlowNode *user, GlowPiece *p) {

@@ -69,6 +69,9 @@ static void put_one(GlowGen *g, const GlowDraft *d, const GlowMember *m, void *t
     *(GlowScalar *)to =
         CHOOSE(g, 2) ? glow_scalar_int((int64_t)CHOOSE(g, 5) - 1) : glow_scalar_float(number(g, m));
     break;
+  case GLOW_MEMBER_SIZE:
+    *(GlowSize *)to = (GlowSize){.size = integer(g, d, m)};
+    break;
   case GLOW_MEMBER_ENUM:
     *(int *)to = (int)CHOOSE(g, m->enumeration->count);
     break;
@@ -125,6 +128,7 @@ static void put_array(GlowGen *g, const GlowDraft *d, const GlowMember *m, GlowA
                 : m->type == GLOW_MEMBER_KIND   ? sizeof(GlowKind)
                 : m->type == GLOW_MEMBER_ENUM   ? sizeof(int)
                 : m->type == GLOW_MEMBER_SCALAR ? sizeof(GlowScalar)
+                : m->type == GLOW_MEMBER_SIZE   ? sizeof(GlowSize)
                                                 : sizeof(GlowStr);
   for (uint32_t i = 0; i < count; i++)
     put_one(g, d, m, data + i * size);

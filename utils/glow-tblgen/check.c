@@ -11,8 +11,8 @@ enum { NTRAITS = sizeof trait_names / sizeof *trait_names };
 
 #define BIT(trait) (UINT32_C(1) << GLOW_TRAIT_BIT_##trait)
 
-static const char *const member_type_names[] = {"bool", "u32",  "i64",    "float", "str",
-                                                "kind", "type", "symbol", "scalar"};
+static const char *const member_type_names[] = {"bool", "u32",  "i64",    "float",  "str",
+                                                "kind", "type", "symbol", "scalar", "size"};
 
 /* ---- Kinds ----------------------------------------------------------------------------------- */
 
@@ -225,6 +225,8 @@ static bool lit_fits(const MemberDecl *m, const Lit *lit) {
     return lit->kind == LIT_NAME && !strcmp(s, "none");
   case GLOW_MEMBER_SCALAR:
     return lit->kind == LIT_FLOAT || (lit->kind == LIT_INT && strlen(s) <= 18);
+  case GLOW_MEMBER_SIZE:
+    return lit->kind == LIT_INT && s[0] != '-' && strlen(s) <= 18;
   case GLOW_MEMBER_ENUM:
     for (uint32_t i = 0; i < m->enumeration->values.count; i++)
       if (lit->kind == LIT_NAME && m->enumeration->values.data[i].text == lit->text.text)

@@ -7,9 +7,17 @@ void gen_head(GlowText *out, const char *what) {
 }
 
 const char *member_c_type(GlowMemberType type) {
-  static const char *const types[] = {
-      "bool",    "uint32_t",   "int64_t", "float", "GlowStr", "GlowKind", "const struct GlowType *",
-      "GlowStr", "GlowScalar", "int"};
+  static const char *const types[] = {"bool",
+                                      "uint32_t",
+                                      "int64_t",
+                                      "float",
+                                      "GlowStr",
+                                      "GlowKind",
+                                      "const struct GlowType *",
+                                      "GlowStr",
+                                      "GlowScalar",
+                                      "GlowSize",
+                                      "int"};
   return types[type];
 }
 
@@ -123,6 +131,9 @@ static void c_literal(const OpFile *file, const MemberDecl *m, const Lit *lit, G
     else
       glow_text_printf(out, "{false, 0, %s}", s);
     return;
+  case GLOW_MEMBER_SIZE:
+    glow_text_printf(out, "{INT64_C(%s), NULL}", s);
+    return;
   case GLOW_MEMBER_ENUM:
     glow_text_puts(out, enum_value(file, m->enumeration, s));
     return;
@@ -153,15 +164,17 @@ static void table_defaults(const OpFile *file, const OpDecl *op, GlowText *out) 
     else if (m->initial.kind != LIT_ABSENT)
       c_literal(file, m, &m->initial, out);
     else
-      glow_text_puts(out, m->member_type == GLOW_MEMBER_SCALAR ? "{true, 0, 0.0}" : "0");
+      glow_text_puts(out, m->member_type == GLOW_MEMBER_SCALAR ? "{true, 0, 0.0}"
+                          : m->member_type == GLOW_MEMBER_SIZE ? "{0, NULL}"
+                                                               : "0");
     glow_text_puts(out, ",\n");
   }
   glow_text_puts(out, "};\n");
 }
 
 static void table_members(const OpFile *file, const OpDecl *op, GlowText *out) {
-  static const char *const types[] = {"BOOL", "U32",  "I64",    "FLOAT",  "STR",
-                                      "KIND", "TYPE", "SYMBOL", "SCALAR", "ENUM"};
+  static const char *const types[] = {"BOOL", "U32",    "I64",    "FLOAT", "STR", "KIND",
+                                      "TYPE", "SYMBOL", "SCALAR", "SIZE",  "ENUM"};
   if (!op->members.count)
     return;
   table_defaults(file, op, out);

@@ -65,7 +65,32 @@ static void bind_params(Bind *b, GlowBlock *block) {
     bind_value(b, block->params[i]);
 }
 
+static void bind_size(void *arg, GlowSize *size) {
+  const Bind *b = arg;
+  int64_t number = size->extent ? glow_bound_size(size->extent, b->symbols, b->count) : -1;
+  if (number >= 0)
+    *size = (GlowSize){.size = number};
+}
+
+static void has_symbol(void *found, GlowSize *size) { *(bool *)found |= size->extent != NULL; }
+
+/* A copy of n's members with numbers becomes n's; those of the text are kept. */
+static void bind_members(Bind *b, GlowNode *n) {
+  bool found = false;
+  glow_node_sizes(n, has_symbol, &found);
+  if (!found)
+    return;
+  const GlowOpDesc *d = glow_node_desc(n);
+  void *text = n->members, *bound = glow_arena_alloc(b->arena, d->member_size);
+  glow_members_copy(b->arena, d, bound, text);
+  glow_vec_push(b->arena, &b->bound.nodes, n);
+  glow_vec_push(b->arena, &b->bound.members, text);
+  n->members = bound;
+  glow_node_sizes(n, bind_size, b);
+}
+
 static bool bind_node(GlowNode *n, void *arg) {
+  bind_members(arg, n);
   for (uint32_t i = 0; i < n->nresults; i++)
     bind_value(arg, &n->results[i]);
   for (uint32_t i = 0; i < n->nregions; i++)
@@ -150,5 +175,10 @@ void glow_bound_swap(GlowBound *b) {
     const GlowType *now = b->values.data[i]->type;
     b->values.data[i]->type = b->types.data[i];
     b->types.data[i] = now;
+  }
+  for (uint32_t i = 0; i < b->nodes.count; i++) {
+    void *now = b->nodes.data[i]->members;
+    b->nodes.data[i]->members = b->members.data[i];
+    b->members.data[i] = now;
   }
 }

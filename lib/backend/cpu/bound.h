@@ -17,6 +17,8 @@ int64_t glow_bound_size(const GlowExtent *extent, const GlowBoundSymbol *symbols
 typedef struct GlowBound {
   GLOW_VEC(GlowValue *) values;
   GLOW_VEC(const GlowType *) types; /* of each value: the type that it does not have now */
+  GLOW_VEC(GlowNode *) nodes;
+  GLOW_VEC(void *) members; /* of each node, likewise */
 } GlowBound;
 
 /* Finds the types of f's values, of those of its regions and of all storage, where `count` symbols
@@ -25,8 +27,8 @@ typedef struct GlowBound {
  * other. Memory is the arena's. */
 void glow_bound_make(GlowArena *arena, GlowFunction *f, const GlowBoundSymbol *symbols,
                      uint32_t count, GlowBound *bound);
-/* The values change their types: those of the text become those of the numbers, or the other way
- * round. */
+/* The values change their types, and nodes their members: those of the text become those of the
+ * numbers, or the other way round. */
 void glow_bound_swap(GlowBound *b);
 
 #endif

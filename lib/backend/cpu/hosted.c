@@ -74,7 +74,6 @@ void glow_hosted_begin(GlowExecution *x) {
     x->hosted = make(x);
   Hosted *h = x->hosted;
   h->thrown = GLOW_OK;
-  glow_program_restart(h->run);
   for (uint32_t i = 0; i < b->plan.nouter; i++) {
     GlowCell *cell = &h->cells.cells[b->plan.outer[i]->id];
     if (cell->owned)
@@ -82,6 +81,7 @@ void glow_hosted_begin(GlowExecution *x) {
     *cell = (GlowCell){.tensor = x->storage[i] ? &x->tensors[i] : NULL,
                        .written = x->storage[i] && b->plan.writes[i]};
   }
+  glow_program_restart(h->run);
   glow_defer_pop(x->now->executable->ctx, &back, false);
 }
 

@@ -65,6 +65,8 @@ static int64_t add_members(GlowImageBuilder *b, const GlowOpDesc *d, const void 
       add_array(b, place, m, *(const GlowArray *)field);
     else if (m->type == GLOW_MEMBER_TYPE)
       clear(b, place);
+    else if (m->type == GLOW_MEMBER_SIZE)
+      clear(b, place + (int64_t)offsetof(GlowSize, extent));
     else if (glow_member_is_text(m))
       add_text(b, place, *(const char *const *)field);
   }

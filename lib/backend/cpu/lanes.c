@@ -108,7 +108,7 @@ static Members members_of(GlowLaneList *l, const GlowNode *n) {
   for (uint32_t i = 0; i < d->nmembers; i++) {
     const GlowMember *m = &d->members[i];
     bool pointer = m->array || glow_member_is_text(m) || m->type == GLOW_MEMBER_TYPE;
-    if (!pointer && m->type != GLOW_MEMBER_SCALAR)
+    if (!pointer && m->type != GLOW_MEMBER_SCALAR && m->type != GLOW_MEMBER_SIZE)
       memcpy(bytes + m->offset, (const char *)n->members + m->offset, glow_member_size(m));
   }
   return (Members){bytes, d->member_size};

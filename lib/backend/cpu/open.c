@@ -69,7 +69,13 @@ static void check_value(Symbols *s, const GlowValue *v) {
       check_extent(s, v->type->dims[a].extent);
 }
 
+static void check_size(void *symbols, GlowSize *size) {
+  if (size->extent)
+    check_extent(symbols, size->extent);
+}
+
 static bool check_node(GlowNode *n, void *symbols) {
+  glow_node_sizes(n, check_size, symbols);
   for (uint32_t i = 0; i < n->nresults; i++)
     check_value(symbols, &n->results[i]);
   return true;
@@ -92,7 +98,8 @@ static Symbols find_symbols(GlowArena *arena, GlowFunction *f) {
     }
   }
   for (uint32_t i = 0; i < outer.count; i++)
-    check_value(&s, outer.data[i]);
+    if (accesses.of[outer.data[i]->id].read || accesses.of[outer.data[i]->id].written)
+      check_value(&s, outer.data[i]);
   glow_block_walk(f->body, check_node, &s);
   return s;
 }

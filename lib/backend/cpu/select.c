@@ -62,7 +62,7 @@ static bool place_of(GlowSelect *s, const GlowValue *v, GlowPlace *place) {
     const GlowTensorviewMembers *m = tv->members;
     if (!place_of(s, glow_node_in(tv, 0), place))
       return false;
-    place->offset += m->offset * glow_kind_info[v->type->kind].bits / 8;
+    place->offset += m->offset.size * glow_kind_info[v->type->kind].bits / 8;
     return true;
   }
   const GlowPlace *known = glow_map_get(s->places, v);
@@ -83,7 +83,7 @@ bool glow_select_view(GlowSelect *s, const GlowValue *v, GlowView *view) {
     return true;
   const GlowTensorviewMembers *m = tv->members;
   for (uint32_t i = 0; i < view->rank && i < m->strides.count; i++)
-    view->strides[i] = glow_array_at(m->strides, int64_t, i);
+    view->strides[i] = glow_array_at(m->strides, GlowSize, i).size;
   view->place.bytes = span_bytes(view);
   return true;
 }

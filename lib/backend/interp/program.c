@@ -7,15 +7,18 @@
 
 #include "analysis/access.h"
 #include "ir/infer.h"
+#include "tensor/form.h"
 
 typedef struct Buffer {
   void *data;
   const GlowType *type;
-  int64_t dims[GLOW_MAX_RANK]; /* extents now; those of the type where it is exact */
-  GlowArray strides;           /* of a strided view, one for each physical axis */
-  GlowTensor *tensor;          /* of an outer value */
-  void *heap;                  /* owned memory of an alloc */
-  struct Buffer *next;         /* every buffer of the run */
+  int64_t dims[GLOW_MAX_RANK];        /* extents now; those of the type where it is exact */
+  int64_t offset;                     /* of a view */
+  int64_t strides[GLOW_MAX_RANK + 4]; /* of a strided view, one for each physical axis */
+  uint32_t nstrides;
+  GlowTensor *tensor;  /* of an outer value */
+  void *heap;          /* owned memory of an alloc */
+  struct Buffer *next; /* every buffer of the run */
 } Buffer;
 
 /* What an instruction needs at each of its runs: operands in order, NULL where they are absent, and
@@ -38,6 +41,7 @@ struct GlowProgramRun {
   GlowMap *buffers, *steps;
   Buffer *all;
   GlowOuterValues outer;
+  GlowAccesses accesses; /* of outer values */
   GlowScratch scratch;
   char *memory; /* the planned arena, or NULL */
   bool placed;  /* memory of allocs is set by glow_program_place */
@@ -77,10 +81,51 @@ static Buffer *buffer_for(Program *p, const GlowValue *v) {
   return b;
 }
 
+static const GlowTensor *first_value(Program *p, const GlowValue *v);
+
+/* The extent that an input gives a symbol. */
+static bool symbol_number(void *program, const GlowExtent *symbol, GlowForm *f) {
+  Program *p = program;
+  for (uint32_t i = 0; i < p->outer.count; i++) {
+    const GlowValue *v = p->outer.data[i];
+    const GlowAccess *access = &p->accesses.of[v->id];
+    bool input = access->read && !access->written && glow_type_is_tensor(v->type);
+    for (uint32_t a = 0; input && a < v->type->rank; a++) {
+      const GlowTensor *t = v->type->dims[a].extent == symbol ? first_value(p, v) : NULL;
+      if (!t)
+        continue;
+      *f = glow_form_number(t->type->dims[a].size);
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A size now; -1: no input says the symbols. */
+static int64_t size_now(Program *p, GlowSize s) {
+  GlowForm f;
+  if (!s.extent)
+    return s.size;
+  bool found = s.extent->form ? glow_form_replace(p->ctx, s.extent->form, symbol_number, p, &f)
+                              : symbol_number(p, s.extent, &f);
+  return found && !f.count ? f.constant : -1;
+}
+
+/* Sets the extents that follow from inputs. */
+static void set_symbols(Program *p, Buffer *b) {
+  for (uint32_t a = 0; a < b->type->rank; a++) {
+    GlowDim d = b->type->dims[a];
+    int64_t size = d.extent ? size_now(p, glow_size(d)) : -1;
+    if (size >= 0)
+      b->dims[a] = size;
+  }
+}
+
 /* Extents before anything was written: a bounded axis has none. */
-static void reset_dims(Buffer *b) {
+static void reset_dims(Program *p, Buffer *b) {
   for (uint32_t a = 0; a < b->type->rank; a++)
     b->dims[a] = b->type->dims[a].kind == GLOW_DIM_EXACT ? b->type->dims[a].size : 0;
+  set_symbols(p, b);
 }
 
 /* Fills memory that was not written yet, if the options say with what. */
@@ -93,7 +138,7 @@ static void run_alloc(Program *p, const GlowNode *n) {
   const GlowAllocMembers *m = n->members;
   Buffer *b = buffer_for(p, &n->results[0]);
   int64_t bytes = glow_type_bytes(b->type);
-  reset_dims(b);
+  reset_dims(p, b);
   if (p->placed)
     return;
   if (p->memory && m->at >= 0) {
@@ -108,7 +153,7 @@ static void run_alloc(Program *p, const GlowNode *n) {
 
 static Buffer *buffer_of(Program *p, const GlowValue *v);
 
-/* The extent of the axis of `base` that has the symbol of d; a view names no others. */
+/* The extent of the axis of `base` that has the symbol of d. */
 static int64_t symbol_size(const Buffer *base, GlowDim d) {
   for (uint32_t a = 0; a < base->type->rank; a++)
     if (base->type->dims[a].extent == d.extent)
@@ -116,13 +161,37 @@ static int64_t symbol_size(const Buffer *base, GlowDim d) {
   return d.size;
 }
 
+/* Whether inputs say all symbols of b's type. */
+static bool knows_symbols(Program *p, const Buffer *b) {
+  bool known = true;
+  for (uint32_t a = 0; a < b->type->rank; a++)
+    known &= b->type->dims[a].kind == GLOW_DIM_EXACT ||
+             (b->type->dims[a].extent && size_now(p, glow_size(b->type->dims[a])) >= 0);
+  return known;
+}
+
+/* Sets the offset and the strides of a view. */
+static bool place_view(Program *p, const GlowNode *n, Buffer *b) {
+  const GlowTensorviewMembers *m = n->members;
+  int64_t least = b->offset = size_now(p, m->offset);
+  b->nstrides = m->strides.count;
+  for (uint32_t i = 0; i < b->nstrides; i++) {
+    b->strides[i] = size_now(p, glow_array_at(m->strides, GlowSize, i));
+    least = b->strides[i] < least ? b->strides[i] : least;
+  }
+  if (least >= 0)
+    return true;
+  glow_error(p->ctx, glow_node_loc(n), "no input says the symbols of the view");
+  return false;
+}
+
 /* The address is not set here, but at each use (view_buffer): storage moves when it is written. */
 static bool run_view(Program *p, const GlowNode *n) {
-  const GlowTensorviewMembers *m = n->members;
   Buffer *b = buffer_for(p, &n->results[0]);
-  b->strides = m->strides;
-  reset_dims(b);
-  if (glow_type_is_static(b->type))
+  reset_dims(p, b);
+  if (!place_view(p, n, b))
+    return false;
+  if (knows_symbols(p, b))
     return true;
   const Buffer *base = buffer_of(p, glow_node_in(n, 0));
   if (!base)
@@ -142,7 +211,7 @@ static Buffer *view_buffer(Program *p, const GlowNode *n, const Buffer *base) {
     return NULL;
   GLOW_CHECK(p->ctx, b, "a view is used before its definition");
   uint32_t bits = glow_kind_info[b->type->kind].bits;
-  b->data = (char *)base->data + ((const GlowTensorviewMembers *)n->members)->offset * bits / 8;
+  b->data = (char *)base->data + b->offset * bits / 8;
   return b;
 }
 
@@ -178,9 +247,11 @@ static Buffer *outer_buffer(Program *p, const GlowValue *v, bool write) {
     if (copy)
       *cell = (GlowCell){.tensor = copy, .owned = true, .written = cell->written};
     b->tensor = (GlowTensor *)(uintptr_t)t;
-    reset_dims(b);
+    reset_dims(p, b);
     if (t)
       dims_of_tensor(b, t);
+    if (!p->accesses.of[v->id].read)
+      set_symbols(p, b);
   }
   if (write && !cell->written) {
     GlowTensor *own = glow_tensor_create(p->ctx, glow_type_room(p->ctx, v->type));
@@ -228,13 +299,8 @@ static const GlowType *type_now(Program *p, const Buffer *b) {
 
 static GlowBuf kernel_buf(Program *p, const Buffer *b) {
   GlowBuf k = glow_buf_of(type_now(p, b), b->data);
-  for (uint32_t a = 0; a < b->strides.count; a++) {
-    int64_t stride = glow_array_at(b->strides, int64_t, a);
-    if (a < k.rank)
-      k.strides[a] = stride;
-    else
-      k.block_stride[a - k.rank] = stride;
-  }
+  for (uint32_t a = 0; a < b->nstrides; a++)
+    *(a < k.rank ? &k.strides[a] : &k.block_stride[a - k.rank]) = b->strides[a];
   return k;
 }
 
@@ -302,7 +368,7 @@ static bool set_extents(Program *p, const GlowNode *n, Step *s) {
     const Buffer *b = operands[n->nouts + i];
     s->in[i] = b ? type_now(p, b) : NULL;
     s->known[i] = NULL;
-    if (!b || b->strides.count)
+    if (!b || b->nstrides)
       continue;
     s->values[i] =
         (GlowTensor){.type = s->in[i], .data = b->data, .bytes = (size_t)glow_type_bytes(s->in[i])};
@@ -420,7 +486,7 @@ static GlowTensor *traced(Program *p, const Buffer *b) {
   GlowTensor *t = GLOW_NEW(p->arena, GlowTensor);
   const GlowType *type = type_now(p, b);
   *t = (GlowTensor){.type = type, .data = b->data, .bytes = (size_t)glow_type_bytes(type)};
-  if (!b->strides.count)
+  if (!b->nstrides)
     return t;
   t->data = glow_arena_alloc(p->arena, t->bytes);
   GlowBuf from = kernel_buf(p, b), to = glow_buf_of(type, t->data);
@@ -526,10 +592,9 @@ static bool run_block(Program *p, GlowBlock *b) {
 
 /* Outputs that the program may write but this run did not write get the values they began with. */
 static void begin_unwritten(Program *p) {
-  GlowAccesses accesses = glow_function_accesses(p->function, p->arena);
   for (uint32_t i = 0; i < p->outer.count; i++) {
     const GlowValue *v = p->outer.data[i];
-    if (accesses.of[v->id].written && glow_outer_class(v) == GLOW_PLACEHOLDER)
+    if (p->accesses.of[v->id].written && glow_outer_class(v) == GLOW_PLACEHOLDER)
       outer_buffer(p, v, true);
   }
 }
@@ -555,6 +620,7 @@ static void begin(Program *p, GlowFunction *f, GlowCells *cells, const GlowRunOp
   p->buffers = glow_map_create(p->arena);
   p->steps = glow_map_create(p->arena);
   p->outer = glow_function_outer_values(f, p->arena);
+  p->accesses = glow_function_accesses(f, p->arena);
 }
 
 bool glow_program_run(GlowFunction *f, GlowCells *cells, const GlowRunOptions *options) {
@@ -614,13 +680,13 @@ GlowProgramRun *glow_program_begin(GlowFunction *f, GlowCells *cells) {
 void glow_program_place(GlowProgramRun *p, const GlowValue *v, void *data) {
   Buffer *b = buffer_for(p, v);
   b->data = data;
-  reset_dims(b);
+  reset_dims(p, b);
 }
 
 void glow_program_restart(GlowProgramRun *p) {
   for (Buffer *b = p->all; b; b = b->next) {
     b->tensor = NULL;
-    reset_dims(b);
+    reset_dims(p, b);
   }
 }
 

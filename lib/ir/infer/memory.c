@@ -1,5 +1,6 @@
 /* Verification of instructions that only programs have: views, stacks, run-time checks. */
 #include "ir/infer/hooks.h"
+#include "tensor/form.h"
 
 /* The physical extents of a tensor type whose extents have sizes. */
 static uint32_t physical(const GlowType *t, int64_t *extents) {
@@ -29,7 +30,7 @@ static int64_t view_end(const int64_t *extents, uint32_t rank, GlowArray strides
     int64_t far;
     if (extents[i] == 0)
       return 0;
-    if (__builtin_mul_overflow(extents[i] - 1, glow_array_at(strides, int64_t, i), &far) ||
+    if (__builtin_mul_overflow(extents[i] - 1, glow_array_at(strides, GlowSize, i).size, &far) ||
         __builtin_add_overflow(last, far, &last))
       return -1;
   }
@@ -44,6 +45,69 @@ static bool has_elements_of(const GlowType *base, const GlowType *view) {
                                       to->cls != GLOW_CLASS_STRING && view->kind != GLOW_KIND_BOOL);
 }
 
+static bool names_symbols(const GlowTensorviewMembers *m) {
+  bool names = m->offset.extent != NULL;
+  for (uint32_t i = 0; i < m->strides.count; i++)
+    names |= glow_array_at(m->strides, GlowSize, i).extent != NULL;
+  return names;
+}
+
+/* Sets *room to the elements of `base` behind the last one of the view. */
+static bool find_room(const GlowNode *n, const GlowDim *whole, uint32_t base_rank,
+                      const GlowDim *extents, uint32_t rank, GlowForm *room) {
+  const GlowTensorviewMembers *m = n->members;
+  GlowContext *ctx = n->block->module->ctx;
+  GlowForm f, by, one = glow_form_number(1), end;
+  *room = one;
+  for (uint32_t i = 0; i < base_rank; i++)
+    if (!glow_form_of(ctx, whole[i], &f) || !glow_form_mul(room, &f, room))
+      return false;
+  if (!glow_form_of(ctx, glow_size_dim(m->offset), &end))
+    return false;
+  for (uint32_t i = 0; i < rank; i++)
+    if (!glow_form_of(ctx, extents[i], &f) ||
+        !glow_form_of(ctx, glow_size_dim(glow_array_at(m->strides, GlowSize, i)), &by) ||
+        !glow_form_sub(&f, &one, &f) || !glow_form_mul(&f, &by, &f) ||
+        !glow_form_add(&end, &f, &end))
+      return false;
+  return glow_form_sub(room, &end, room) && glow_form_sub(room, &one, room);
+}
+
+/* A view that names symbols has all elements of its base under other extents, or it has strides,
+ * and lies inside whatever the symbols are. */
+static bool verify_open_view(const GlowNode *n, const GlowType *base, const GlowType *view) {
+  const GlowTensorviewMembers *m = n->members;
+  GlowContext *ctx = n->block->module->ctx;
+  GlowDim whole[GLOW_MAX_RANK + 4], extents[GLOW_MAX_RANK + 4];
+  GlowForm room;
+  int64_t least, most;
+  bool divides[2];
+  if (!m->strides.count)
+    return (glow_type_same_elements(base, view) && !m->offset.extent && !m->offset.size) ||
+           glow_verify_error(n,
+                             "a view without strides of an open buffer has all its elements: %s is "
+                             "no view of %s",
+                             glow_type_str(ctx, view), glow_type_str(ctx, base));
+  if (!glow_type_is_known(base) || !glow_type_is_known(view))
+    return glow_verify_error(n, "a view with strides needs extents that are known: %s of %s",
+                             glow_type_str(ctx, view), glow_type_str(ctx, base));
+  uint32_t base_rank = glow_type_physical(base, whole, &divides[0]);
+  uint32_t rank = glow_type_physical(view, extents, &divides[1]);
+  if (divides[0] || divides[1])
+    return glow_verify_error(n, "a view with strides has no blocks of a symbol: %s of %s",
+                             glow_type_str(ctx, view), glow_type_str(ctx, base));
+  if (m->strides.count != rank)
+    return glow_verify_error(n, "%u strides for %u physical axes", m->strides.count, rank);
+  for (uint32_t i = 0; i < rank; i++)
+    if (glow_array_at(m->strides, GlowSize, i).size < 0)
+      return glow_verify_error(n, "stride %u is negative", i);
+  if (m->offset.size < 0 || !find_room(n, whole, base_rank, extents, rank, &room) ||
+      !glow_form_range(&room, &least, &most) || least < 0)
+    return glow_verify_error(n, "the view may end outside its base of type %s",
+                             glow_type_str(ctx, base));
+  return true;
+}
+
 bool glow_verify_tensorview(const GlowNode *n) {
   const GlowTensorviewMembers *m = n->members;
   GlowContext *ctx = n->block->module->ctx;
@@ -52,21 +116,18 @@ bool glow_verify_tensorview(const GlowNode *n) {
   if (!glow_type_is_tensor(base) || !glow_type_is_tensor(view) || !has_elements_of(base, view))
     return glow_verify_error(n, "%s cannot be viewed as %s", glow_type_str(ctx, base),
                              glow_type_str(ctx, view));
-  if ((glow_type_has_symbols(base) || glow_type_has_symbols(view)) &&
-      (!glow_type_same_elements(base, view) || m->offset || m->strides.count))
-    return glow_verify_error(n,
-                             "a view of an open buffer has all its elements: %s is no view of %s",
-                             glow_type_str(ctx, view), glow_type_str(ctx, base));
+  if (glow_type_has_symbols(base) || glow_type_has_symbols(view) || names_symbols(m))
+    return verify_open_view(n, base, view);
   if (!glow_type_is_bounded(base) || !glow_type_is_bounded(view))
     return true;
   uint32_t rank = physical(view, extents), base_rank = physical(base, whole);
   if (m->strides.count && m->strides.count != rank)
     return glow_verify_error(n, "%u strides for %u physical axes", m->strides.count, rank);
   for (uint32_t i = 0; i < m->strides.count; i++)
-    if (glow_array_at(m->strides, int64_t, i) < 0)
+    if (glow_array_at(m->strides, GlowSize, i).size < 0)
       return glow_verify_error(n, "stride %u is negative", i);
   end = view_end(extents, rank, m->strides);
-  if (m->offset < 0 || end < 0 || __builtin_add_overflow(end, m->offset, &end) ||
+  if (m->offset.size < 0 || end < 0 || __builtin_add_overflow(end, m->offset.size, &end) ||
       end > product(whole, base_rank))
     return glow_verify_error(n, "the view ends outside its base of type %s",
                              glow_type_str(ctx, base));

@@ -23,6 +23,7 @@ typedef struct Bind {
 /* ---- Every type of a module ------------------------------------------------------------------ */
 
 typedef const GlowType *TypeFn(Bind *b, const GlowType *t);
+typedef void SizeFn(void *bind, GlowSize *size);
 
 static void map_value(Bind *b, GlowValue *v, TypeFn *fn) { v->type = fn(b, v->type); }
 
@@ -37,25 +38,26 @@ static void map_members(Bind *b, GlowNode *n, TypeFn *fn) {
   }
 }
 
-static void map_block(Bind *b, GlowBlock *block, TypeFn *fn) {
+static void map_block(Bind *b, GlowBlock *block, TypeFn *fn, SizeFn *size_fn) {
   for (uint32_t i = 0; i < block->nparams; i++)
     map_value(b, block->params[i], fn);
   for (GlowNode *n = block->first; n; n = n->next) {
     map_members(b, n, fn);
+    glow_node_sizes(n, size_fn, b);
     for (uint32_t i = 0; i < n->nresults; i++)
       map_value(b, &n->results[i], fn);
     for (uint32_t i = 0; i < n->nregions; i++)
       if (n->regions[i])
-        map_block(b, n->regions[i], fn);
+        map_block(b, n->regions[i], fn, size_fn);
   }
 }
 
-static void map_module(Bind *b, TypeFn *fn) {
+static void map_module(Bind *b, TypeFn *fn, SizeFn *size_fn) {
   GlowModule *m = b->run->module;
   for (GlowStorage *s = m->first_storage; s; s = s->next)
     map_value(b, &s->value, fn);
   for (GlowFunction *f = m->first_function; f; f = f->next) {
-    map_block(b, f->body, fn);
+    map_block(b, f->body, fn, size_fn);
     for (uint32_t i = 0; i < f->nresults; i++)
       f->results[i] = fn(b, f->results[i]);
   }
@@ -67,17 +69,24 @@ static void add_symbol(void *bind, const GlowExtent *e) {
     glow_binds_add(&b->symbols, glow_dim_ranged(e), NULL);
 }
 
+static void collect_dim(Bind *b, GlowDim d) {
+  if (d.extent && d.extent->form)
+    glow_form_symbols(d.extent->form, add_symbol, b);
+  if (d.kind == GLOW_DIM_SYMBOL && !glow_binds_find(&b->symbols, d.symbol))
+    glow_binds_add(&b->symbols, d, NULL);
+}
+
 static const GlowType *collect(Bind *b, const GlowType *t) {
   if (t->elem)
     collect(b, t->elem);
-  for (uint32_t i = 0; i < t->rank; i++) {
-    GlowDim d = t->dims[i];
-    if (d.extent && d.extent->form)
-      glow_form_symbols(d.extent->form, add_symbol, b);
-    if (d.kind == GLOW_DIM_SYMBOL && !glow_binds_find(&b->symbols, d.symbol))
-      glow_binds_add(&b->symbols, d, NULL);
-  }
+  for (uint32_t i = 0; i < t->rank; i++)
+    collect_dim(b, t->dims[i]);
   return t;
+}
+
+static void collect_size(void *bind, GlowSize *size) {
+  if (size->extent)
+    collect_dim(bind, glow_size_dim(*size));
 }
 
 /* The form of what takes the place of a symbol that has no definition. */
@@ -112,6 +121,17 @@ static void resolve_definitions(Bind *b) {
 static const GlowType *note_extents(Bind *b, const GlowType *t) {
   glow_module_add_extents(b->run->module, t);
   return t;
+}
+
+static void note_size(void *bind, GlowSize *size) {
+  if (size->extent)
+    glow_module_add_extent(((Bind *)bind)->run->module, size->extent);
+}
+
+static void substitute_size(void *bind, GlowSize *size) {
+  Bind *b = bind;
+  if (size->extent)
+    *size = glow_size(glow_binds_find(&b->symbols, size->extent->symbol)->dim);
 }
 
 static const GlowType *substitute(Bind *b, const GlowType *t) {
@@ -224,7 +244,7 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
     return false;
   }
   unsigned errors = glow_context_error_count(run->ctx);
-  map_module(&b, collect);
+  map_module(&b, collect, collect_size);
   for (uint32_t i = 0; i < run->noptions; i++)
     bind_option(&b, run->option_names[i], run->option_values[i], symbols);
   glow_binds_resolve(&b.symbols);
@@ -232,9 +252,9 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
   if (glow_context_error_count(run->ctx) != errors)
     return false;
   glow_pass_changed(run, NULL, NULL);
-  map_module(&b, substitute);
+  map_module(&b, substitute, substitute_size);
   run->module->extents.count = 0;
-  map_module(&b, note_extents);
+  map_module(&b, note_extents, note_size);
   return glow_context_error_count(run->ctx) == errors && glow_reinfer_module(run->module);
 }
 

@@ -109,7 +109,7 @@ static bool works_in_place(const Merge *m, const GlowNode *n) {
       continue;
     GlowSpan s = glow_value_span(v);
     if (i < n->nouts || out == UINT32_MAX || v->type != m->alloc->type || has_strides(v) ||
-        has_strides(m->to) || s.low != to.low || s.high != to.high ||
+        has_strides(m->to) || s.open || to.open || s.low != to.low || s.high != to.high ||
         !glow_instr_may_share(n, out, i - n->nouts))
       return false;
   }
@@ -132,7 +132,8 @@ static bool is_free(const Merge *m) {
 /* Whether all that touches the buffer would take a view with the strides of `to`. */
 static bool takes_strides(const GlowValue *alloc, const GlowValue *to) {
   const GlowArray strides = ((const GlowTensorviewMembers *)to->def.node->members)->strides;
-  if (glow_array_at(strides, int64_t, strides.count - 1) != 1)
+  const GlowSize last = glow_array_at(strides, GlowSize, strides.count - 1);
+  if (last.extent || last.size != 1)
     return false;
   for (const GlowUse *u = alloc->uses; u; u = u->next) {
     const GlowNode *n = u->user;

@@ -42,17 +42,18 @@ static bool read_pads(GlowPassRun *run, const GlowNode *n, GlowHaloMembers *m) {
 
 /* A copy of X to its place in Y; the view that it writes stands before it. */
 static GlowNode *build_copy(GlowBuilder *b, GlowValue *x, GlowValue *y, const GlowHaloMembers *h) {
-  int64_t dims[GLOW_MAX_RANK], extents[GLOW_MAX_RANK + 4], strides[GLOW_MAX_RANK + 4], size = 1;
+  int64_t dims[GLOW_MAX_RANK], extents[GLOW_MAX_RANK + 4], size = 1;
+  GlowSize strides[GLOW_MAX_RANK + 4];
   for (uint32_t i = 0; i < y->type->rank; i++)
     dims[i] = y->type->dims[i].size;
   uint32_t rank = glow_layout_physical(y->type->layout, y->type->rank, dims, extents);
   GlowTensorviewMembers members = {0};
   for (uint32_t i = rank; i-- > 0; size *= extents[i]) {
-    strides[i] = size;
+    strides[i] = (GlowSize){.size = size};
     if (i < y->type->rank)
-      members.offset += glow_array_at(h->pads, uint32_t, i) * size;
+      members.offset.size += glow_array_at(h->pads, uint32_t, i) * size;
   }
-  members.strides = glow_array_i64(b->module, strides, rank);
+  members.strides = glow_array_sizes(b->module, strides, rank);
   GlowNodeSpec spec = {
       .op = GLOW_OP_TENSORVIEW, .ins = &y, .nins = 1, .members = &members, .types = &x->type};
   GlowNode *view = glow_node_create(b, &spec);

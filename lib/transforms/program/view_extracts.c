@@ -39,7 +39,7 @@ static GlowValue *view_of(const Extracts *e, GlowNode *n, uint32_t i) {
   if (!to || !glow_piece_cut(n, i, &p) || !offset_of(&p, &offset) ||
       glow_value_is_strided(p.source) || glow_kind_info[to->type->kind].bits < 8)
     return NULL;
-  GlowTensorviewMembers members = {.offset = offset};
+  GlowTensorviewMembers members = {.offset.size = offset};
   GlowBuilder b = glow_builder_before(n);
   b.pred = NULL;
   GlowNodeSpec spec = {.op = GLOW_OP_TENSORVIEW,

@@ -70,12 +70,13 @@ static bool lies_in_pieces(const GlowNode *n) {
  * the view that it writes stands before it. */
 static GlowNode *build_copy(GlowBuilder *b, GlowValue *x, GlowValue *y, int64_t offset,
                             bool whole) {
-  GlowTensorviewMembers members = {.offset = offset};
-  int64_t strides[GLOW_MAX_RANK], size = 1;
+  GlowTensorviewMembers members = {.offset.size = offset};
+  GlowSize strides[GLOW_MAX_RANK];
+  int64_t size = 1;
   for (uint32_t k = y->type->rank; k-- > 0; size *= y->type->dims[k].size)
-    strides[k] = size;
+    strides[k] = (GlowSize){.size = size};
   if (!whole)
-    members.strides = glow_array_i64(b->module, strides, y->type->rank);
+    members.strides = glow_array_sizes(b->module, strides, y->type->rank);
   GlowNodeSpec spec = {
       .op = GLOW_OP_TENSORVIEW, .ins = &y, .nins = 1, .members = &members, .types = &x->type};
   GlowNode *view = glow_node_create(b, &spec);

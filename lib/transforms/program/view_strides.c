@@ -12,6 +12,8 @@
  * blocks to be contiguous: it puts channels that lie side by side into blocks of channels, or back,
  * without the Transpose. What is read must stay as it is until it is read for the last time; what
  * is written must not be touched from its new writer on. */
+#include "ir/dims.h"
+#include "tensor/form.h"
 #include "transforms/pieces.h"
 #include "transforms/programs.h"
 
@@ -21,7 +23,7 @@ enum { LONG_ROW = 16 }; /* elements */
 typedef struct Strided {
   GlowValue *root;
   uint32_t rank;
-  int64_t offset, dims[GLOW_MAX_RANK], strides[GLOW_MAX_RANK];
+  GlowDim offset, dims[GLOW_MAX_RANK], strides[GLOW_MAX_RANK]; /* numbers and symbols */
 } Strided;
 
 typedef struct Reader {
@@ -38,25 +40,38 @@ typedef struct Views {
 
 /* ---- Strides --------------------------------------------------------------------------------- */
 
+/* Whether d is a number, or a symbol whose values have a largest one. */
+static bool is_known(GlowDim d) { return d.kind == GLOW_DIM_EXACT || d.extent; }
+
+/* Whether a and b are the same number whatever the symbols are. */
+static bool is_same(GlowDim a, GlowDim b) {
+  GlowForm x, y;
+  if (glow_dim_is_same(a, b))
+    return true;
+  GlowContext *ctx = a.extent && b.extent ? a.extent->ctx : NULL;
+  return ctx && glow_form_of(ctx, a, &x) && glow_form_of(ctx, b, &y) && glow_form_equals(&x, &y);
+}
+
 static bool strided_of(GlowValue *v, Strided *s) {
   const GlowType *t = v->type;
-  if (!glow_type_is_tensor(t) || !glow_type_is_static(t) || t->layout ||
+  if (!glow_type_is_tensor(t) || !glow_type_is_known(t) || t->layout ||
       glow_kind_info[t->kind].bits % 8 || t->kind == GLOW_KIND_STRING)
     return false;
   const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
   const GlowArray strides =
       view ? ((const GlowTensorviewMembers *)view->members)->strides : (GlowArray){0};
-  *s = (Strided){.rank = t->rank};
-  int64_t size = 1;
+  *s = (Strided){.rank = t->rank, .offset = GLOW_EXACT(0)};
+  GlowDim size = GLOW_EXACT(1);
   for (uint32_t i = t->rank; i-- > 0;) {
-    s->dims[i] = t->dims[i].size;
-    s->strides[i] = strides.count ? glow_array_at(strides, int64_t, i) : size;
-    size *= s->dims[i];
+    s->dims[i] = t->dims[i];
+    s->strides[i] = strides.count ? glow_size_dim(glow_array_at(strides, GlowSize, i)) : size;
+    size = glow_dim_mul(size, s->dims[i]);
   }
   for (GlowNode *n; (n = glow_value_def(v, GLOW_OP_TENSORVIEW)); v = glow_node_in(n, 0))
-    s->offset += ((const GlowTensorviewMembers *)n->members)->offset;
+    s->offset =
+        glow_dim_add(s->offset, glow_size_dim(((const GlowTensorviewMembers *)n->members)->offset));
   s->root = v;
-  return size > 0 && v->type->kind == t->kind;
+  return is_known(size) && size.size > 0 && is_known(s->offset) && v->type->kind == t->kind;
 }
 
 /* Sets *s to the view of n's operand that has the elements of output `out`. */
@@ -75,15 +90,18 @@ static bool source_of(const GlowNode *n, uint32_t out, Strided *s) {
     }
     return true;
   }
-  if (!glow_piece_cut(n, out, &p) || !strided_of(p.source, &x))
+  if (!glow_piece_cut_known(n, out, &p) || !strided_of(p.source, &x))
     return false;
   *s = x;
   for (uint32_t i = 0; i < p.rank; i++) {
     if (p.size[i] == 0 || (p.step[i] < 0 && p.size[i] > 1))
       return false;
-    s->offset += p.start[i] * x.strides[i];
-    s->dims[i] = p.size[i];
-    s->strides[i] = p.size[i] > 1 ? p.step[i] * x.strides[i] : x.strides[i];
+    s->offset = glow_dim_add(s->offset, glow_dim_mul(GLOW_EXACT(p.start[i]), x.strides[i]));
+    s->dims[i] = x.dims[i].extent ? x.dims[i] : GLOW_EXACT(p.size[i]);
+    s->strides[i] =
+        p.size[i] > 1 ? glow_dim_mul(GLOW_EXACT(p.step[i]), x.strides[i]) : x.strides[i];
+    if (!is_known(s->offset) || !is_known(s->strides[i]))
+      return false;
   }
   return true;
 }
@@ -91,14 +109,17 @@ static bool source_of(const GlowNode *n, uint32_t out, Strided *s) {
 /* Moves *i and *k behind the next axes, of x and of y, whose extents have the same product. False
  * if there are none. */
 static bool next_group(const Strided *x, const Strided *y, uint32_t *i, uint32_t *k) {
-  int64_t a = x->dims[(*i)++], b = y->dims[(*k)++];
-  while (a != b) {
-    if (a < b ? *i == x->rank : *k == y->rank)
+  GlowDim a = x->dims[(*i)++], b = y->dims[(*k)++];
+  while (!is_same(a, b)) {
+    bool behind = a.size < b.size || (a.size == b.size && *i < x->rank);
+    if (behind ? *i == x->rank : *k == y->rank)
       return false;
-    if (a < b)
-      a *= x->dims[(*i)++];
+    if (behind)
+      a = glow_dim_mul(a, x->dims[(*i)++]);
     else
-      b *= y->dims[(*k)++];
+      b = glow_dim_mul(b, y->dims[(*k)++]);
+    if (!is_known(a) || !is_known(b))
+      return false;
   }
   return true;
 }
@@ -108,7 +129,7 @@ static bool reshape(const Strided *whole, const GlowType *t, Strided *y) {
   Strided x = *whole;
   x.rank = 0;
   for (uint32_t i = 0; i < whole->rank; i++) {
-    if (whole->dims[i] == 1)
+    if (glow_dim_is_exact(whole->dims[i], 1))
       continue;
     x.dims[x.rank] = whole->dims[i];
     x.strides[x.rank++] = whole->strides[i];
@@ -116,12 +137,12 @@ static bool reshape(const Strided *whole, const GlowType *t, Strided *y) {
   *y = *whole;
   y->rank = t->rank;
   for (uint32_t i = 0; i < t->rank; i++) {
-    y->dims[i] = t->dims[i].size;
-    y->strides[i] = 1;
+    y->dims[i] = t->dims[i];
+    y->strides[i] = GLOW_EXACT(1);
   }
   uint32_t i = 0, k = 0;
   while (i < x.rank && k < y->rank) {
-    if (y->dims[k] == 1) {
+    if (glow_dim_is_exact(y->dims[k], 1)) {
       k++;
       continue;
     }
@@ -129,25 +150,29 @@ static bool reshape(const Strided *whole, const GlowType *t, Strided *y) {
     if (!next_group(&x, y, &i, &k))
       return false;
     for (uint32_t a = first; a + 1 < i; a++)
-      if (x.strides[a] != x.strides[a + 1] * x.dims[a + 1])
+      if (!is_same(x.strides[a], glow_dim_mul(x.strides[a + 1], x.dims[a + 1])))
         return false;
-    int64_t size = x.strides[i - 1];
-    for (uint32_t a = k; a-- > begin; size *= y->dims[a])
+    GlowDim size = x.strides[i - 1];
+    for (uint32_t a = k; a-- > begin; size = glow_dim_mul(size, y->dims[a])) {
+      if (!is_known(size))
+        return false;
       y->strides[a] = size;
+    }
   }
   return i == x.rank;
 }
 
 static bool has_rows(const Strided *s) {
   for (uint32_t i = s->rank; i-- > 0;)
-    if (s->dims[i] > 1)
-      return s->strides[i] == 1;
+    if (!glow_dim_is_exact(s->dims[i], 1))
+      return glow_dim_is_exact(s->strides[i], 1);
   return true;
 }
 
 /* Loops over elements take whole registers of a row. */
 static bool has_long_rows(const Strided *s) {
-  return s->rank && s->dims[s->rank - 1] >= LONG_ROW && s->strides[s->rank - 1] == 1;
+  return s->rank && s->dims[s->rank - 1].size >= LONG_ROW &&
+         glow_dim_is_exact(s->strides[s->rank - 1], 1);
 }
 
 /* Whether the innermost blocks of `blocked`, the other side of a Relayout, are contiguous in s,
@@ -157,13 +182,17 @@ static bool has_blocks(const Strided *s, const GlowValue *blocked) {
   if (!layout || !layout->nblocks || layout->rank != s->rank)
     return false;
   const uint32_t last = layout->nblocks - 1u, axis = layout->blocks[last].axis;
-  return s->strides[axis] == 1 && s->dims[axis] % layout->blocks[last].size == 0;
+  return glow_dim_is_exact(s->strides[axis], 1) && !s->dims[axis].extent &&
+         s->dims[axis].size % layout->blocks[last].size == 0;
 }
 
 /* A view of s, before n; it has n's number. */
 static GlowValue *build_view(Views *w, const Strided *s, const GlowType *t, GlowNode *n) {
-  GlowTensorviewMembers members = {.offset = s->offset,
-                                   .strides = glow_array_i64(w->run->module, s->strides, s->rank)};
+  GlowSize strides[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < s->rank; i++)
+    strides[i] = glow_size(s->strides[i]);
+  GlowTensorviewMembers members = {.offset = glow_size(s->offset),
+                                   .strides = glow_array_sizes(w->run->module, strides, s->rank)};
   GlowBuilder b = glow_builder_before(n);
   b.pred = NULL;
   GlowValue *root = s->root;
@@ -215,8 +244,8 @@ static bool readers_take(Views *w, GlowValue *v, const Strided *s, const GlowNod
     }
     const GlowTensorviewMembers *m = n->members;
     Strided reshaped;
-    if (m->offset || m->strides.count || n->results[0].type->layout ||
-        glow_type_elements(n->results[0].type) != glow_type_elements(v->type) ||
+    if (m->offset.size || m->strides.count || n->results[0].type->layout ||
+        !glow_type_same_elements(n->results[0].type, v->type) ||
         !reshape(s, n->results[0].type, &reshaped) ||
         !readers_take(w, &n->results[0], &reshaped, writer))
       return false;

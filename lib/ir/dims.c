@@ -1,5 +1,6 @@
-/* Arithmetic on dims. */
-#include "ir/infer/hooks.h"
+/* See dims.h. */
+#include "ir/dims.h"
+
 #include "tensor/form.h"
 
 GlowDim glow_dim_part(GlowDim d) {
