@@ -421,7 +421,7 @@ void case_narrow(Program *p) {
   char layouts[3][32];
   const int order = (int)draw(p, 4), n = draw_in(p, 1, 2), oc = draw_in(p, 2, 70);
   const bool nhwc = order == 1, product = order == 3;
-  int ic = draw(p, 3) ? draw_in(p, 2, 20) : 64, rows = draw_in(p, 1, 60);
+  int ic = draw(p, 3) ? draw_in(p, 2, 20) : 16 * draw_in(p, 1, 9), rows = draw_in(p, 1, 60);
   Windows w = draw(p, 2) ? draw_usual_windows(p, 1, 3, 12) : draw_windows(p, 2, 9);
   Shape x = image(draw_kind(p, bytes), n, ic, w.in, 2, nhwc);
   Shape y = image(f->kind, n, oc, w.out, 2, nhwc);
@@ -457,11 +457,11 @@ void case_narrow(Program *p) {
     put(p, ", @in @v%d", declare(p, &bias));
   else if (!product)
     put(p, ", @in none");
-  for (int i = 0; i < f->factors; i++)
-    put(p, ", @in @v%d",
-        declare(p, draw(p, 3) == 0   ? &factor
-                   : product || nhwc ? &each
-                                     : &channels));
+  const bool small = draw(p, 2); /* so that bytes are packed from rounded results */
+  for (int i = 0; i < f->factors; i++) {
+    const Shape *s = draw(p, 3) == 0 ? &factor : product || nhwc ? &each : &channels;
+    put(p, ", @in @v%d", small ? declare_small(p, s) : declare(p, s));
+  }
   if (f->added)
     put(p, ", @in @v%d", declare(p, &added));
   if (product) {

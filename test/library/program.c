@@ -86,7 +86,13 @@ int declare(Program *p, const Shape *s) {
 }
 
 int declare_between(Program *p, const Shape *s, int low, int high) {
-  Limit l = {declare(p, s), low, high};
+  Limit l = {declare(p, s), low, high, 1};
+  glow_vec_push(p->ctx->arena, &p->limits, l);
+  return l.value;
+}
+
+int declare_small(Program *p, const Shape *s) {
+  Limit l = {declare(p, s), -1000, 1000, 1.0 / 8192};
   glow_vec_push(p->ctx->arena, &p->limits, l);
   return l.value;
 }
@@ -195,7 +201,7 @@ static void fill(Program *p, int value, GlowTensor *t) {
     limit = p->limits.data[i].value == value ? &p->limits.data[i] : limit;
   for (int64_t i = 0, n = glow_tensor_elements(t); i < n; i++) {
     GlowScalar index = {.is_int = true, .i = limit ? draw_in(p, limit->low, limit->high) : 0};
-    index.f = (double)index.i;
+    index.f = limit ? (double)index.i * limit->step : 0;
     glow_tensor_set(t, i, limit ? index : draw_element(p, t->type->kind, odd));
   }
 }

@@ -9,9 +9,10 @@
 
 enum { MOST_DIMS = 8 };
 
-/* The elements of @v<value> are whole numbers in [low, high]. */
+/* The elements of @v<value> are whole numbers in [low, high], times `step`. */
 typedef struct Limit {
   int value, low, high;
+  double step;
 } Limit;
 
 typedef struct Program {
@@ -58,6 +59,8 @@ int declare(Program *p, const Shape *s);
 /* The same with whole numbers in [low, high] as elements, and with indices in [-limit, limit). */
 int declare_between(Program *p, const Shape *s, int low, int high);
 int declare_indices(Program *p, const Shape *s, int limit);
+/* The same with floats of magnitude 1/8 at most. */
+int declare_small(Program *p, const Shape *s);
 /* A constant list of i64, or one number. */
 int declare_ints(Program *p, int count, const int *values);
 int declare_int(Program *p, int value);

@@ -129,7 +129,8 @@ static bool is_flat(const GlowNarrowParams *p) {
 }
 
 /* Sees all pixels, those of all images if these lie one behind the other, as rows of one tile each
- * if a number of pixels divides them that nearly fills a tile; else as one row. */
+ * if a number of pixels divides them that nearly fills a tile; else as one row. Square tiles run
+ * over rows, so that these are pixels. */
 static void flatten(const GlowSelect *s, GlowNarrowParams *p) {
   const int64_t most = glow_narrow_pixels(&s->cpu);
   if (p->xn == p->ih * p->xh && p->yn == p->oh * p->yh && (!p->adds || p->an == p->oh * p->ah)) {
@@ -140,6 +141,8 @@ static void flatten(const GlowSelect *s, GlowNarrowParams *p) {
   while (row > most / 2 && pixels % row)
     row--;
   p->ow = p->iw = row > most / 2 ? row : pixels;
+  if (glow_narrow_step(&s->cpu, p->tap, pixels))
+    p->ow = p->iw = 1;
   p->oh = p->ih = pixels / p->ow;
   p->xh = p->ow * p->xw, p->yh = p->ow * p->yw, p->ah = p->ow * p->aw;
 }

@@ -161,13 +161,14 @@ INLINE void dot_tile(int rows, int vectors, const DotBlock *t, int64_t row, int6
 #ifdef __AMX_INT8__
 /* Tiles of 16 rows of 64 bytes: 0 to 3 are sums of 32 rows by 32 columns, 4 and 5 rows, 6 and 7
  * panels. */
-static const struct __attribute__((aligned(64))) {
+typedef struct DotConfig {
   uint8_t palette, start, reserved[14];
   uint16_t bytes[16];
   uint8_t rows[16];
-} dot_config = {.palette = 1,
-                .bytes = {64, 64, 64, 64, 64, 64, 64, 64},
-                .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+} DotConfig;
+static const DotConfig dot_config = {.palette = 1,
+                                     .bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                                     .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
 /* 32 or 16 rows, by two panels or one. */
 INLINE void dot_square(int rows, int panels, const DotBlock *t, int64_t row, int64_t col) {

@@ -1,4 +1,5 @@
-/* Convolutions and products of narrow integers; narrow_sums.h has the sums of a tile.
+/* Convolutions and products of narrow integers; narrow_sums.h has the sums of a tile,
+ * narrow_squares.h those of machines with AMX, narrow_results.h what becomes of sums.
  *
  * The pixels that a band of output rows reads are copied first where windows leave the input, where
  * channels do not lie next to each other in fours, or where the machine wants them wider. Taps
@@ -8,154 +9,11 @@
  * after the other: all filters of a pixel lie next to each other in the output. */
 #include "kernels/kernels.h"
 
+#include "narrow_results.h"
+#include "narrow_squares.h"
 #include "narrow_sums.h"
 
-/* ---- Results --------------------------------------------------------------------------------- */
-
-typedef uint8_t NarrowU8 __attribute__((vector_size(GLOW_VL), aligned(1)));
-typedef int8_t NarrowI8 __attribute__((vector_size(GLOW_VL), aligned(1)));
-
-INLINE float narrow_float(int64_t bits) {
-  const int32_t b = (int32_t)bits;
-  float f;
-  __builtin_memcpy(&f, &b, sizeof f);
-  return f;
-}
-
-INLINE GlowVec narrow_limited(const GlowNarrowParams *p, GlowVec t) {
-  const GlowVec low = vec_splat(narrow_float(p->low)), high = vec_splat(narrow_float(p->high));
-  const GlowVecI below = low > t;
-  t = (GlowVec)(((GlowVecI)low & below) | ((GlowVecI)t & ~below));
-  const GlowVecI above = high < t;
-  return (GlowVec)(((GlowVecI)high & above) | ((GlowVecI)t & ~above));
-}
-
-/* A float in the range of a few hundreds, rounded to the nearest even, plus `offset`: adding
- * 1.5 * 2^23 leaves the integer in the low bits. */
-INLINE GlowVecI narrow_rounded(GlowVec t, int32_t offset) {
-  return (GlowVecI)(t + vec_splat(0x1.8p23f)) + dot_splat(offset - 0x4b400000);
-}
-
-/* What a register of results is finished as, which library code has as constants in its loops. */
-typedef struct Form {
-  int64_t result; /* a GlowNarrowResult */
-  bool adds;
-} Form;
-
-/* The results of a register of sums: fma(sum, scale, bias), plus what `add` has there, limited. */
-INLINE GlowVec narrow_result(Form f, const Unit *u, GlowVecI sum, int64_t col, const uint8_t *add) {
-  const GlowNarrowParams *p = u->p;
-  GlowVec t = vec_fma(__builtin_convertvector(sum, GlowVec), vec_load(u->scale + col),
-                      vec_load(u->bias + col));
-  if (f.adds) {
-    const GlowVecI v = p->add_signed ? __builtin_convertvector(*(const NarrowI8 *)add, GlowVecI)
-                                     : __builtin_convertvector(*(const NarrowU8 *)add, GlowVecI);
-    const GlowVecI centered = v - dot_splat((int32_t)p->add_offset);
-    t = vec_fma(__builtin_convertvector(centered, GlowVec), vec_splat(narrow_float(p->add_scale)),
-                t);
-  }
-  return narrow_limited(p, t);
-}
-
-/* Whether the sums of a tile of so many columns become bytes in registers. */
-INLINE bool narrow_is_direct(const Unit *u, int64_t columns) {
-  return NARROW_PROVES && columns >= NARROW_COLUMNS &&
-         u->p->result == GLOW_NARROW_RESULT_BYTES && !u->p->adds && !u->nan;
-}
-
-#if NARROW_PROVES
-/* The bytes of `count` pixels, two at a time. Packing makes 0 of what is below: signed results are
- * 128 larger meanwhile. */
-INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)[2], char *y) {
-  typedef char Bytes __attribute__((vector_size(32)));
-  typedef char Half __attribute__((vector_size(16), aligned(1)));
-  const Form f = {GLOW_NARROW_RESULT_BYTES, false};
-  const int32_t offset = (int32_t)u->p->offset;
-  const int32_t more = narrow_float(u->p->low) + (float)offset < 0 ? 128 : 0;
-  UNROLL for (int i = 0; i < count; i += 2) {
-    const int both[2] = {i, i + 1 < count ? i + 1 : i};
-    NarrowTwo words[2];
-    UNROLL for (int k = 0; k < 2; k++) {
-      GlowVecI q[2];
-      UNROLL for (int j = 0; j < 2; j++) q[j] = narrow_rounded(
-          narrow_result(f, u, acc[both[k]][j], col + j * GLOW_VL, NULL), offset + more);
-      words[k] = (NarrowTwo)__builtin_ia32_packssdw256(q[0], q[1]);
-    }
-    const GlowVecI v = (GlowVecI)__builtin_ia32_packuswb256(words[0], words[1]);
-    const Bytes b = (Bytes)(__builtin_shufflevector(v, v, 0, 4, 1, 5, 2, 6, 3, 7) ^
-                            dot_splat(more * 0x01010101));
-    *(Half *)(y + i * u->p->yw) =
-        __builtin_shufflevector(b, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    *(Half *)(y + both[1] * u->p->yw) = __builtin_shufflevector(
-        b, b, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
-  }
-}
-#endif
-
-INLINE NarrowU8 narrow_bytes(const Unit *u, GlowVec t) {
-  const int32_t offset = (int32_t)u->p->offset;
-  GlowVecI q = narrow_rounded(t, offset);
-  if (u->nan) {
-    const GlowVecI is = t == t;
-    q = (q & is) | (dot_splat(offset) & ~is);
-  }
-  return __builtin_convertvector(q, NarrowU8);
-}
-
-/* A register of results from channel `col` on. */
-INLINE void narrow_whole(Form f, const Unit *u, GlowVecI sum, int64_t col, char *y,
-                         const uint8_t *add) {
-  if (f.result == GLOW_NARROW_RESULT_SUMS)
-    *(GlowVecI *)(void *)y = sum;
-  else if (f.result == GLOW_NARROW_RESULT_REALS)
-    vec_store((float *)(void *)y, narrow_result(f, u, sum, col, add));
-  else
-    *(NarrowU8 *)y = narrow_bytes(u, narrow_result(f, u, sum, col, add));
-}
-
-/* The first `count` of them. */
-INLINE void narrow_part(Form f, const Unit *u, GlowVecI sum, int64_t col, int64_t count, char *y,
-                        const uint8_t *add) {
-  const int64_t size = f.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
-  const bool whole = count == GLOW_VL;
-  uint8_t added[GLOW_VL] = {0};
-  char results[GLOW_VL * 4];
-  ROLLED for (int64_t l = 0; f.adds && !whole && l < count; l++) added[l] = add[l];
-  narrow_whole(f, u, sum, col, whole ? y : results, whole ? add : added);
-  ROLLED for (int64_t l = 0; !whole && l < count * size; l++) y[l] = results[l];
-}
-
-/* The results of a tile: `count` pixels of `columns` filters from `col` on. */
-INLINE void narrow_pixels(Form f, const Unit *u, int64_t count, int64_t col, int64_t columns,
-                          const int32_t *sums, char *y, const uint8_t *add) {
-  const GlowNarrowParams *p = u->p;
-  const int64_t size = f.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
-  if (!NARROW_PROVES && columns >= NARROW_COLUMNS) {
-    ROLLED for (int64_t i = 0; i < count; i++) {
-      UNROLL for (int at = 0; at < NARROW_COLUMNS; at += GLOW_VL)
-          narrow_whole(f, u, *(const GlowVecI *)(sums + i * NARROW_COLUMNS + at), col + at,
-                       y + (i * p->yw + at) * size, add + i * p->aw + at);
-    }
-    return;
-  }
-  ROLLED for (int64_t i = 0; i < count; i++) {
-    ROLLED for (int64_t at = 0; at < columns && at < NARROW_COLUMNS; at += GLOW_VL)
-        narrow_part(f, u, *(const GlowVecI *)(sums + i * NARROW_COLUMNS + at), col + at,
-                    columns - at < GLOW_VL ? columns - at : GLOW_VL, y + (i * p->yw + at) * size,
-                    add + i * p->aw + at);
-  }
-}
-
-INLINE void narrow_finish(const Unit *u, int64_t count, int64_t col, int64_t columns,
-                          const int32_t *sums, char *y, const uint8_t *add) {
-  const GlowNarrowParams *p = u->p;
-  if (p->result == GLOW_NARROW_RESULT_BYTES && !p->adds)
-    narrow_pixels((Form){GLOW_NARROW_RESULT_BYTES, false}, u, count, col, columns, sums, y, add);
-  else if (p->result == GLOW_NARROW_RESULT_BYTES)
-    narrow_pixels((Form){GLOW_NARROW_RESULT_BYTES, true}, u, count, col, columns, sums, y, add);
-  else
-    narrow_pixels((Form){p->result, p->adds}, u, count, col, columns, sums, y, add);
-}
+/* ---- Tiles ----------------------------------------------------------------------------------- */
 
 /* Sums of `count` pixels from x on by the filters from panel w on, of which there are `columns`
  * from `col` on; or results, where narrow_is_direct. */
@@ -358,6 +216,10 @@ INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *s
   const GlowNarrowParams *p = u->p;
   const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
   ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS) {
+    if (NARROW_SQUARES && p->step) {
+      narrow_band_of_squares(u, rows, col, columns - col, sums, y + col * size, add + col);
+      continue;
+    }
     ROLLED for (int64_t r = 0; r < rows; r++)
         narrow_row(u, u->x + r * p->sh * u->row, col, columns - col, sums,
                    y + (r * p->yh + col) * size, add + r * p->ah + col);
@@ -378,10 +240,12 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
   u.pixel = copied ? p.tap * DOT_GROUP : p.xw;
   u.row = copied ? p.line * u.pixel : p.xh;
   int64_t part_of = -1, band_of = -1;
+  const bool by_part = NARROW_PROVES || (NARROW_SQUARES && p.step);
+  narrow_configure(&p);
   ROLLED for (int64_t i = begin; i < end; i++) {
     const int64_t all = p.images * p.bands; /* units of a part, whose proofs serve all of them */
-    const int64_t part = NARROW_PROVES ? i / all : i % p.parts;
-    const int64_t b = NARROW_PROVES ? i % all : i / p.parts, image = b / p.bands;
+    const int64_t part = by_part ? i / all : i % p.parts;
+    const int64_t b = by_part ? i % all : i / p.parts, image = b / p.bands;
     const int64_t row = b % p.bands * p.band, col = part * p.columns;
     const int64_t rows = p.oh - row < p.band ? p.oh - row : p.band;
     const int64_t columns = p.oc - col < p.columns ? p.oc - col : p.columns;
@@ -395,6 +259,7 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
       narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns, narrow_float(p.shift));
       narrow_orders(&u, bias + p.columns, columns);
       u.nan = !narrow_finite(scale, columns) || !narrow_finite(bias, columns);
+      u.packs = narrow_packs(&u, columns);
     }
     if (copied && b != band_of) {
       band_of = b;
@@ -404,4 +269,5 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
     narrow_rows(&u, rows, columns, sums, (char *)at.y + (image * p.yn + row * p.yh + col) * size,
                 (const uint8_t *)at.add + image * p.an + row * p.ah + col);
   }
+  narrow_release(&p);
 }

@@ -33,7 +33,14 @@ enum {
   NARROW_VECTORS = NARROW_BYTES ? 2 : GLOW_TILE_VECTORS,
   NARROW_WIDTH = NARROW_BYTES ? GLOW_VL : DOT_WIDTH, /* columns of a register */
   NARROW_COLUMNS = NARROW_VECTORS * NARROW_WIDTH,
+  NARROW_SQUARE = 16, /* outputs of a square tile */
+#ifdef __AMX_INT8__
+  NARROW_SQUARES = 1,
+  NARROW_ROOM = 2 * NARROW_SQUARE * NARROW_COLUMNS
+#else
+  NARROW_SQUARES = 0,
   NARROW_ROOM = NARROW_PIXELS * NARROW_COLUMNS
+#endif
 };
 
 /* Compiled code has these functions once, not once for each piece of work. */
@@ -56,9 +63,10 @@ typedef struct Unit {
   const int32_t *start; /* of its filters: what sums begin with, */
   const float *scale, *bias; /* and what they are multiplied by and added to */
   bool nan;                  /* whether results may be NaN */
-  const int64_t *steps; /* by group of a panel: where its elements of X are, from x on */
-  uint32_t *orders;     /* by panel: how many quads and wides there are, then its groups */
-  NarrowOrder order;    /* of the panel at work */
+  bool packs;                /* whether narrow_packed may finish them */
+  const int64_t *steps;      /* by group of a panel: where its elements of X are, from x on */
+  uint32_t *orders;          /* by panel: how many quads and wides there are, then its groups */
+  NarrowOrder order;         /* of the panel at work */
 } Unit;
 
 /* `count` neighbours of X. */

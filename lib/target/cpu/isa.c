@@ -34,7 +34,8 @@ GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa) {
                           .tile_pixels = isa->tile_pixels,
                           .tile_vectors = isa->tile_vectors,
                           .l1 = isa->l1,
-                          .l2 = isa->l2};
+                          .l2 = isa->l2,
+                          .squares = strstr(isa->features, "amx-int8") != NULL};
 }
 
 int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {

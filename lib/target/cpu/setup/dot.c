@@ -90,8 +90,47 @@ static int64_t proofs(const GlowCpuNumbers *cpu, const GlowNarrowParams *p) {
   return lines(groups * (8 + list) + p->columns / PANEL * (groups + 2) * list);
 }
 
-/* A band, copied as elements of two bytes at most, fills a quarter of the second level of cache,
- * but threads want some units. */
+/* Registers: tiles of a row; and bands, which are copied as elements of two bytes at most and fill
+ * a quarter of the second level of cache, but threads want some units. */
+static void cut_for_registers(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
+  int64_t row = 2 * p->line * p->tap * GROUP * p->sh, few = glow_div_up(FEW_UNITS, p->images);
+  p->pitch = 0;
+  p->tiles = glow_div_up(p->ow, glow_narrow_pixels(cpu));
+  p->cols = glow_div_up(p->ow, p->tiles);
+  p->narrow = p->tiles * p->cols - p->ow;
+  p->band = glow_max64(glow_min64(cpu->l2 / 4 / row, p->oh / few), 1);
+  p->bands = glow_div_up(p->oh, p->band);
+  p->columns = columns_of_unit(p->oc, p->images * p->bands);
+}
+
+/* Outputs from a row to the next, if rows of the input lie so that tiles can run over them; what
+ * they compute between two rows is for nobody. 0: they cannot, or there is too much between. */
+static int64_t pitch_of(const GlowNarrowParams *p) {
+  int64_t pixel = p->copied ? p->tap * GROUP : p->xw, row = p->copied ? p->line * pixel : p->xh;
+  int64_t pitch = row * p->sh / glow_max64(pixel * p->sw, 1);
+  int64_t apart = p->band * glow_div_up(p->ow, GLOW_SQUARE) * GLOW_SQUARE;
+  bool even = pitch >= p->ow && pitch * pixel * p->sw == row * p->sh;
+  return even && (p->band - 1) * pitch + p->ow <= apart ? pitch : 0;
+}
+
+/* Square tiles: a band and the filters of a unit fill a quarter of the second level of cache each. */
+static void cut_for_squares(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
+  int64_t row = p->line * p->tap * GROUP * p->sh, filter = p->kh * p->kw * p->tap * GROUP;
+  int64_t few = glow_div_up(FEW_UNITS, p->images * glow_div_up(p->oc, LEAST_COLUMNS));
+  p->band = glow_max64(glow_min64(cpu->l2 / 4 / row, p->oh / few), 1);
+  p->band = glow_div_up(p->oh, glow_div_up(p->oh, p->band));
+  if (p->ow == 1)
+    p->band = glow_min64(glow_div_up(p->band, 2 * GLOW_SQUARE) * 2 * GLOW_SQUARE, p->oh);
+  p->bands = glow_div_up(p->oh, p->band);
+  p->columns = glow_min64(columns_of_unit(p->oc, p->images * p->bands),
+                          glow_max64(cpu->l2 / 4 / filter / (2 * PANEL), 1) * 2 * PANEL);
+  p->pitch = pitch_of(p);
+  int64_t all = p->pitch ? (p->band - 1) * p->pitch + p->ow : p->ow;
+  p->cols =
+      p->pitch ? glow_min64(all, GLOW_SQUARE) : glow_div_up(all, glow_div_up(all, GLOW_SQUARE));
+  p->tiles = p->narrow = 0;
+}
+
 void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup *setup) {
   int64_t room = p->tap * GROUP;
   p->copied = leaves_input(p) || p->xc != 1 || p->ic % GROUP || p->x_signed;
@@ -99,17 +138,16 @@ void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup
   bool merged = p->dw == 1 && (p->copied || p->xw == room);
   p->runs = merged ? 1 : p->kw;
   p->run = merged ? p->kw * p->tap : p->tap;
-  p->tiles = glow_div_up(p->ow, glow_narrow_pixels(cpu));
-  p->cols = glow_div_up(p->ow, p->tiles);
-  p->narrow = p->tiles * p->cols - p->ow;
-  int64_t row = 2 * p->line * room * p->sh, few = glow_div_up(FEW_UNITS, p->images);
-  p->band = glow_max64(glow_min64(cpu->l2 / 4 / row, p->oh / few), 1);
-  p->bands = glow_div_up(p->oh, p->band);
-  p->columns = columns_of_unit(p->oc, p->images * p->bands);
+  p->step = glow_narrow_step(cpu, p->run, p->oh * p->ow);
+  if (p->step)
+    cut_for_squares(cpu, p);
+  else
+    cut_for_registers(cpu, p);
   p->columns = glow_div_up(p->columns, 2 * PANEL) * 2 * PANEL;
   p->parts = glow_div_up(p->oc, p->columns);
   int64_t rows = (p->band - 1) * p->sh + (p->kh - 1) * p->dh + 1;
-  p->band_at = lines(cpu->tile_pixels * 2 * PANEL * 4) + lines(3 * p->columns * 4) + proofs(cpu, p);
+  int64_t sums = cpu->squares ? 2 * GLOW_SQUARE : cpu->tile_pixels;
+  p->band_at = lines(sums * 2 * PANEL * 4) + lines(3 * p->columns * 4) + proofs(cpu, p);
   setup->units = p->images * p->bands * p->parts;
-  setup->scratch = p->band_at + lines(2 * rows * p->line * room);
+  setup->scratch = p->band_at + lines(2 * (rows * p->line + GLOW_SQUARE * p->sw) * room);
 }
