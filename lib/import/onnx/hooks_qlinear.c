@@ -236,3 +236,159 @@ bool glow_onnx_qgemm(GlowOnnxNode *n) {
   return operand(n, 7) ? finish_quantized(n, y, 7, n->ins[0]->type->kind)
                        : glow_onnx_finish1(n, GLOW_OP_IDENTITY, y, NULL);
 }
+
+/* ---- Attention ------------------------------------------------------------------------------- */
+
+enum { QA_X, QA_W, QA_BIAS, QA_X_SCALE, QA_W_SCALE, QA_MASK, QA_X_ZERO, QA_W_ZERO, QA_PAST };
+
+/* v with axes of extent 1 at these places. */
+static GlowValue *with_axes(GlowOnnxNode *n, GlowValue *v, const int64_t *axes, uint32_t count) {
+  return glow_onnx_emit2(n, GLOW_OP_UNSQUEEZE, v, glow_onnx_make_ints(n, "axes", axes, count),
+                         NULL);
+}
+
+/* Which keys ends and starts hide: `at` is i32<2 * batch>, first the number of the key behind the
+ * last one of each sequence, then that of its first one; or i32<batch>, ends alone. */
+static GlowValue *outside(GlowOnnxNode *n, GlowValue *at, int64_t batch, int64_t keys) {
+  int64_t one[] = {batch, 1};
+  GlowValue *range[] = {glow_onnx_make_scalar(n, "first", GLOW_KIND_I64, 0),
+                        glow_onnx_make_scalar(n, "behind", GLOW_KIND_I64, (double)keys),
+                        glow_onnx_make_scalar(n, "step", GLOW_KIND_I64, 1)};
+  GlowValue *key = glow_onnx_emit(n, GLOW_OP_RANGE, range, 3, NULL);
+  GlowValue *bounds = glow_onnx_cast_to(n, at, GLOW_KIND_I64), *hidden = NULL;
+  bool starts = at->type->dims[0].size == 2 * batch;
+  for (int64_t part = 0; part < 1 + starts; part++) {
+    GlowValue *ins[] = {bounds, glow_onnx_make_ints(n, "from", &(int64_t){part * batch}, 1),
+                        glow_onnx_make_ints(n, "to", &(int64_t){(part + 1) * batch}, 1)};
+    GlowValue *bound = bounds ? glow_onnx_emit(n, GLOW_OP_SLICE, ins, 3, NULL) : NULL;
+    bound =
+        glow_onnx_emit2(n, GLOW_OP_RESHAPE, bound, glow_onnx_make_ints(n, "shape", one, 2), NULL);
+    GlowOp op = part ? GLOW_OP_LESS : GLOW_OP_GREATER_OR_EQUAL;
+    GlowValue *more = glow_onnx_emit2(n, op, key, bound, NULL);
+    hidden = part ? glow_onnx_emit2(n, GLOW_OP_OR, hidden, more, NULL) : more;
+  }
+  return hidden;
+}
+
+/* What is added to scores [batch, heads, queries, keys]: `filter` where operand QA_MASK hides a
+ * key, else 0. The mask has numbers above 0 for keys that are seen, [batch, keys] or [batch,
+ * queries, keys], or it has ends (and starts) of sequences. `keys` is -1 where open. */
+static GlowValue *added_mask(GlowOnnxNode *n, GlowDim batch, int64_t keys, float filter) {
+  static const int64_t places[] = {1, 2};
+  GlowValue *mask = n->ins[QA_MASK], *hidden = NULL;
+  const GlowType *t = mask->type;
+  if (t->unranked || t->rank < 1 || t->rank > 3 || t->kind != GLOW_KIND_I32) {
+    glow_onnx_unsupported(n, "a mask of type %s", glow_type_str(n->im->ctx, t));
+    return NULL;
+  }
+  if (t->rank == 1) {
+    if (batch.kind != GLOW_DIM_EXACT || keys < 0 || t->dims[0].kind != GLOW_DIM_EXACT) {
+      glow_onnx_unsupported(n, "ends of sequences where the batch or the keys are open");
+      return NULL;
+    }
+    if (t->dims[0].size != batch.size && t->dims[0].size != 2 * batch.size) {
+      glow_onnx_fail(n, "a mask of %lld numbers for a batch of %lld", (long long)t->dims[0].size,
+                     (long long)batch.size);
+      return NULL;
+    }
+    hidden = outside(n, mask, batch.size, keys);
+  } else {
+    hidden = glow_onnx_emit2(n, GLOW_OP_LESS_OR_EQUAL, mask,
+                             glow_onnx_make_scalar(n, "none", GLOW_KIND_I32, 0), NULL);
+  }
+  GlowValue *weight =
+      glow_onnx_emit2(n, GLOW_OP_MUL, hidden ? glow_onnx_cast_to(n, hidden, GLOW_KIND_FLOAT) : NULL,
+                      glow_onnx_make_scalar(n, "filter", GLOW_KIND_FLOAT, (double)filter), NULL);
+  return with_axes(n, weight, places, t->rank == 3 ? 1 : 2);
+}
+
+/* Element `i` of operand QA_PAST [2, batch, heads, keys, size]: keys, then values. */
+static GlowValue *of_past(GlowOnnxNode *n, int64_t i) {
+  return glow_onnx_emit2(n, GLOW_OP_GATHER, n->ins[QA_PAST],
+                         glow_onnx_make_scalar(n, "part", GLOW_KIND_I64, (double)i),
+                         &(GlowGatherMembers){.axis = 0});
+}
+
+typedef struct Heads {
+  GlowAttentionMembers m;
+  float filter;
+  bool wants_present;
+} Heads;
+
+static bool read_attention(GlowOnnxNode *n, Heads *h) {
+  int64_t heads = 0, rotary = 0, shared = 0;
+  *h = (Heads){.m = {.left_window_size = -1, .right_window_size = -1}, .filter = -10000};
+  if (!check_operands(n, 5, 9, 0xfu << QA_MASK) || !glow_onnx_int(n, "num_heads", &heads) ||
+      !glow_onnx_bool(n, "unidirectional", &h->m.is_causal) ||
+      !glow_onnx_float(n, "mask_filter_value", &h->filter) ||
+      !glow_onnx_float(n, "scale", &h->m.scale) || !glow_onnx_int(n, "do_rotary", &rotary) ||
+      !glow_onnx_int(n, "past_present_share_buffer", &shared))
+    return false;
+  if (heads < 1 || heads > INT32_MAX)
+    return glow_onnx_fail(n, "num_heads = %lld, expected 1 or more", (long long)heads);
+  if (rotary || shared)
+    return glow_onnx_unsupported(n, rotary ? "rotary embedding" : "a buffer for past and present");
+  h->m.q_num_heads = h->m.kv_num_heads = (uint32_t)heads;
+  h->wants_present = n->nouts > 1 && n->outs[1];
+  return true;
+}
+
+/* Attention over X W + Bias [batch, queries, 3 * hidden], with past keys and values where they are
+ * given. The result's second one is what this node's keys and values make of these. */
+static bool finish_attention(GlowOnnxNode *n, const Heads *h, GlowValue *qkv, GlowValue *mask) {
+  static const int64_t first = 0;
+  GlowStr names[] = {glow_onnx_part_name(n, "q"), glow_onnx_part_name(n, "k"),
+                     glow_onnx_part_name(n, "v")};
+  GlowNode *parts = glow_onnx_build(
+      n, GLOW_OP_SPLIT, &qkv, 1,
+      (GlowNodeSpec){.members = &(GlowSplitMembers){.axis = -1}, .names = names, .nresults = 3});
+  GlowValue *past[2] = {0};
+  for (int i = 0; operand(n, QA_PAST) && i < 2; i++)
+    if (!(past[i] = of_past(n, i)))
+      return false;
+  if (!parts)
+    return false;
+  GlowValue *ins[] = {
+      &parts->results[0], &parts->results[1], &parts->results[2], mask, past[0], past[1]};
+  GlowStr results[] = {n->outs[0] ? n->outs[0] : glow_onnx_part_name(n, "y"),
+                       glow_onnx_part_name(n, "key"), glow_onnx_part_name(n, "value")};
+  GlowNode *y = glow_onnx_build(
+      n, GLOW_OP_ATTENTION, ins, 6,
+      (GlowNodeSpec){.members = &h->m, .names = results, .nresults = h->wants_present ? 3 : 1});
+  if (!y)
+    return false;
+  n->results[0] = &y->results[0];
+  if (!h->wants_present)
+    return true;
+  GlowValue *both[] = {with_axes(n, &y->results[1], &first, 1),
+                       with_axes(n, &y->results[2], &first, 1)};
+  return glow_onnx_result(n, 1, GLOW_OP_CONCAT, both, 2, &(GlowConcatMembers){.axis = 0});
+}
+
+/* X, W, bias, their scales, mask?, their zero points?, past?: X is [batch, queries, inputs], W
+ * [inputs, 3 * hidden], bias and scale of W [3 * hidden] or for the scale one number. */
+bool glow_onnx_qattention(GlowOnnxNode *n) {
+  Heads h;
+  if (!read_attention(n, &h))
+    return false;
+  const GlowType *x = n->ins[QA_X]->type,
+                 *past = operand(n, QA_PAST) ? n->ins[QA_PAST]->type : NULL;
+  if (x->unranked || x->rank != 3)
+    return glow_onnx_fail(n, "operand 0 is %s, expected three axes", glow_type_str(n->im->ctx, x));
+  if (past && (past->unranked || past->rank != 5))
+    return glow_onnx_fail(n, "operand %d is %s, expected five axes", QA_PAST,
+                          glow_type_str(n->im->ctx, past));
+  bool open = x->dims[1].kind != GLOW_DIM_EXACT || (past && past->dims[3].kind != GLOW_DIM_EXACT);
+  int64_t keys = open ? -1 : x->dims[1].size + (past ? past->dims[3].size : 0);
+  GlowValue *mask = NULL;
+  if (operand(n, QA_MASK) && !(mask = added_mask(n, x->dims[0], keys, h.filter)))
+    return false;
+  Product p = {.alpha = 1, .a = n->ins[QA_X], .b = n->ins[QA_W]};
+  p.ascale = n->ins[QA_X_SCALE];
+  p.bscale = n->ins[QA_W_SCALE];
+  p.azero = operand(n, QA_X_ZERO);
+  p.bzero = operand(n, QA_W_ZERO);
+  p.bias = n->ins[QA_BIAS];
+  GlowValue *qkv = real_product(n, &p);
+  return qkv && finish_attention(n, &h, qkv, mask);
+}

@@ -96,12 +96,60 @@ def cases():
         yield "QGemm", g + v + [c] + o, dict(transA=1, transB=1, alpha=0.5), quantized(0.5 * product, *o)
 
 
+def attention(heads, x, w, bias, hide, past=None, causal=False):
+    """What X W + bias, both real, comes to; `hide` is added to scores. The result, and present keys and values."""
+    batch, queries, _ = x.shape
+    q, k, v = np.split((x @ w + bias).reshape(batch, queries, 3 * heads, -1).transpose(0, 2, 1, 3), 3, axis=1)
+    if past is not None:
+        k, v = np.concatenate([past[0], k], 2), np.concatenate([past[1], v], 2)
+    scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1]) + hide
+    if causal:
+        seen = np.tri(queries, k.shape[2], k.shape[2] - queries, dtype=bool)
+        scores = np.where(seen, scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    y = weights / weights.sum(-1, keepdims=True) @ v
+    return y.transpose(0, 2, 1, 3).reshape(batch, queries, -1), np.stack([k, v])
+
+
+def attention_cases():
+    """QAttention: 2 sequences of 4, 3 heads of 2, 5 inputs."""
+    for kind in (np.uint8, np.int8):
+        x, w = triple(kind, 2, 4, 5), triple(kind, 5, 18)
+        bias, columns, zeros = scale(18), scale(18), bytes_of(kind, 18)
+        start, heads = [x[0], w[0], bias, x[1]], dict(num_heads=3)
+        past = rng.normal(size=(2, 2, 3, 3, 2)).astype(np.float32)
+        plain = lambda hide, **more: attention(3, real(*x), real(*w), bias, hide, **more)
+        yield "QAttention", start + [w[1], None, x[2], w[2]], heads, plain(0)[0]
+        yield ("QAttention", start + [columns, None, x[2], zeros], heads,
+               attention(3, real(*x), real(w[0], columns, zeros), bias, 0)[0])
+        yield "QAttention", start + [w[1]], heads, attention(3, real(*x[:2], 0), real(*w[:2], 0), bias, 0)[0]
+        keys, cut = np.arange(7), np.float32(-3)
+        hidden = lambda bad: (cut * bad)[:, None, None]
+        more = dict(num_heads=3, mask_filter_value=float(cut))
+        ends = np.array([5, 7], np.int32)
+        yield ("QAttention", start + [w[1], ends, x[2], w[2], past], more,
+               plain(hidden(keys >= ends[:, None]), past=past)[0])
+        both = np.array([5, 7, 1, 4], np.int32)
+        yield ("QAttention", start + [w[1], both, x[2], w[2], past], more,
+               plain(hidden((keys >= ends[:, None]) | (keys < both[2:, None])), past=past)[0])
+        raw = rng.integers(-1, 2, (2, 7)).astype(np.int32)
+        yield ("QAttention", start + [w[1], raw, x[2], w[2], past], dict(unidirectional=1, **more),
+               plain(hidden(raw <= 0), past=past, causal=True)[0])
+        each = rng.integers(0, 2, (2, 4, 4)).astype(np.int32)
+        yield ("QAttention", start + [w[1], each, x[2], w[2]], dict(unidirectional=1, **more),
+               plain((cut * (each <= 0))[:, None], causal=True)[0])
+        yield "QAttention", start + [w[1], None, x[2], w[2], past], heads, plain(0, past=past)
+
+
 def run(folder, op, inputs, attributes, want):
+    """What is wrong with the results of a node, or None; `want` is its result, or several."""
+    want = want if isinstance(want, tuple) else (want,)
     names = [f"i{k}" if v is not None else "" for k, v in enumerate(inputs)]
+    outs = [f"y{k}" for k in range(len(want))]
     given = {n: np.asarray(v) for n, v in zip(names, inputs) if n}
     text = b"".join(b"\x0a" + bytes([len(n)]) + n.encode() for n in names)  # absent ones stay
-    g = graph([text + node(op, "", "y", "n", MICROSOFT, **attributes)],
-              [value(n, KIND[v.dtype], v.shape) for n, v in given.items()], [value("y")])
+    g = graph([text + node(op, "", ",".join(outs), "n", MICROSOFT, **attributes)],
+              [value(n, KIND[v.dtype], v.shape) for n, v in given.items()], [value(n) for n in outs])
     with open(folder + "/model.onnx", "wb") as out:
         out.write(model(g, imports=[(MICROSOFT, 1)]))
     command = ["glow-run", folder + "/model.onnx", "--backend=interp", "-O0", "--output-dir", folder]
@@ -111,18 +159,20 @@ def run(folder, op, inputs, attributes, want):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return f"{op}: status {done.returncode}: {done.stderr}"
-    got, whole = np.load(folder + "/y.npy"), want.dtype.kind in "iu"
-    near = got.shape == want.shape and np.allclose(got, want, rtol=0 if whole else 1e-4, atol=1 if whole else 1e-4)
-    exact = not whole or np.mean(got == want) > 0.9
-    if not near or not exact or (whole and got.dtype != want.dtype):
-        return f"{op} {attributes}: got\n{got!r}\nexpected\n{want!r}"
+    for n, expected in zip(outs, want):
+        got, whole = np.load(f"{folder}/{n}.npy"), expected.dtype.kind in "iu"
+        near = got.shape == expected.shape and \
+            np.allclose(got, expected, rtol=0 if whole else 1e-4, atol=1 if whole else 1e-4)
+        exact = not whole or np.mean(got == expected) > 0.9
+        if not near or not exact or (whole and got.dtype != expected.dtype):
+            return f"{op} {attributes}: {n} is\n{got!r}\nexpected\n{expected!r}"
     return None
 
 
 if __name__ == "__main__":
     path = os.path.join(sys.argv[1], "qlinear")
     os.makedirs(path, exist_ok=True)
-    runs = [run(path, *case) for case in cases()]
+    runs = [run(path, *case) for cases_of in (cases, attention_cases) for case in cases_of()]
     wrong = [p for p in runs if p]
     print("\n".join(wrong) or f"{len(runs)} nodes")
     sys.exit(bool(wrong))

@@ -347,7 +347,8 @@ def make_qlinear(w):
     """Quantized operators of ONNX Runtime."""
     domain = "com.microsoft"
     inits = [tensor("q", U8, [2], b"\1\2"), tensor("z", U8, [], b"\1"), floats("s", [1], [0.5]), floats("s2", [2], [0.5, 1.0]),
-             tensor("m", U8, [1, 2], b"\1\2"), ints("n", [2], [1, 2])]
+             tensor("m", U8, [1, 2], b"\1\2"), ints("n", [2], [1, 2]), tensor("x3", U8, [1, 1, 2], b"\1\2"),
+             tensor("w", U8, [2, 6], bytes(12)), floats("b", [6], [0.0] * 6), tensor("ends", I32, [3], bytes(12))]
     quantized = lambda op, ins, **more: one(node(op, ins, "y", "q1", domain, **more), inits=inits, imports=[(domain, 1)])
     w("qlinear-add", quantized("QLinearAdd", "q,s,z,q,s,z,s,z"))
     w("qlinear-few", quantized("QLinearAdd", "q,s,z,q,s"))
@@ -359,6 +360,14 @@ def make_qlinear(w):
     w("qlinear-where", quantized("QLinearWhere", "q,q,s,z,q,s,z,s,z"))
     w("qlinear-gemm", quantized("QGemm", "m,s,z,m,s,z"))
     w("qlinear-alpha", quantized("QLinearSigmoid", "q,s,z,s,z", alpha=1.0))
+    w("qattention-heads", quantized("QAttention", "x3,w,b,s,s"))
+    w("qattention-rank", quantized("QAttention", "m,w,b,s,s", num_heads=1))
+    w("qattention-ends", quantized("QAttention", "x3,w,b,s,s,ends", num_heads=1))
+    w("qattention-mask", quantized("QAttention", "x3,w,b,s,s,z", num_heads=1))
+    w("qattention-past", quantized("QAttention", "x3,w,b,s,s,,,,s", num_heads=1))
+    w("qattention-columns", quantized("QAttention", "x3,w,b,s,s2", num_heads=1))
+    w("qattention-split", quantized("QAttention", "x3,w,b,s,s", num_heads=4))
+    w("qattention-rotary", quantized("QAttention", "x3,w,b,s,s", num_heads=1, do_rotary=1))
 
 
 def make_weights(w):
