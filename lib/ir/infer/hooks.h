@@ -22,6 +22,17 @@ static inline const GlowTensor *glow_infer_known(const GlowInfer *in, uint32_t i
 }
 /* The number of elements of operand i, a list or scalar; -1 if its type does not tell. */
 int64_t glow_infer_list_length(const GlowInfer *in, uint32_t i);
+
+enum { GLOW_MAX_SIZES = 16 };
+/* A list of integers that follow from types. */
+typedef struct GlowSizes {
+  uint32_t count, known; /* bit i of `known`: element i is */
+  GlowSize items[GLOW_MAX_SIZES];
+} GlowSizes;
+/* The elements of operand i, a list or scalar of a node that is not run now: numbers, and symbols
+ * where it is computed from extents. False if one of them is not known, or there are more than
+ * GLOW_MAX_SIZES. */
+bool glow_infer_sizes(const GlowInfer *in, uint32_t i, GlowSizes *s);
 /* Reports and returns false if operand i, of any rank, cannot have exactly one element. */
 bool glow_infer_one_element(const GlowInfer *in, uint32_t i);
 /* Sets result i, if it is wanted. */

@@ -21,26 +21,26 @@ static void multiply(Product *p, GlowDim d) {
 }
 
 /* The extent that -1 stands for: the elements of X divided by the other extents. */
-static bool divide(const GlowInfer *in, const Product *x, int64_t others, GlowDim *result) {
+static bool divide(const GlowInfer *in, const Product *x, GlowDim others, GlowDim *result) {
   *result = GLOW_UNKNOWN;
-  if (others == 0)
+  if (glow_dim_is_exact(others, 0))
     return glow_infer_error(in, "-1 cannot be computed: another extent is 0");
   if (x->overflow)
     return true;
-  if (x->nopen == 0) {
-    *result = GLOW_EXACT(x->number / others);
-    return x->number % others == 0 ||
+  if (x->nopen == 0 && others.kind == GLOW_DIM_EXACT) {
+    *result = GLOW_EXACT(x->number / others.size);
+    return x->number % others.size == 0 ||
            glow_infer_error(in, "%lld elements cannot be divided into pieces of %lld",
-                            (long long)x->number, (long long)others);
+                            (long long)x->number, (long long)others.size);
   }
-  if (x->number == others && x->nopen == 1) {
+  if (glow_dim_is_exact(others, x->number) && x->nopen == 1) {
     *result = x->open[0];
     return true;
   }
   GlowDim whole = GLOW_EXACT(x->number);
   for (uint32_t i = 0; i < x->nopen; i++)
     whole = glow_dim_mul(whole, x->open[i]);
-  *result = glow_dim_div(whole, GLOW_EXACT(others));
+  *result = glow_dim_div(whole, others);
   return true;
 }
 
@@ -51,20 +51,21 @@ typedef struct ReshapeState {
   bool copies_unknown;        /* a 0 in Shape copies an extent of X, whose rank is unknown */
 } ReshapeState;
 
-static bool read_shape(const GlowInfer *in, const int64_t *shape, uint32_t rank, ReshapeState *s) {
+static bool read_shape(const GlowInfer *in, const GlowSizes *shape, ReshapeState *s) {
   const GlowReshapeMembers *m = in->members;
   const GlowType *x = in->in[GLOW_RESHAPE_IN_X];
-  for (uint32_t i = 0; i < rank; i++) {
-    if (shape[i] > 0 || (shape[i] == 0 && m->allow_zero)) {
-      s->dims[i] = GLOW_EXACT(shape[i]);
-    } else if (shape[i] == 0) {
+  for (uint32_t i = 0; i < shape->count; i++) {
+    const GlowSize size = shape->items[i];
+    if (size.size > 0 || (size.size == 0 && m->allow_zero)) {
+      s->dims[i] = glow_size_dim(size);
+    } else if (size.size == 0) {
       s->copies_unknown |= x->unranked;
       if (!x->unranked && i >= x->rank)
         return glow_infer_error(in, "extent %u is 0, but X has only %u axes", i, x->rank);
       s->dims[i] = x->unranked ? GLOW_UNKNOWN : x->dims[i];
       s->copied[i] = !x->unranked;
-    } else if (shape[i] != -1) {
-      return glow_infer_error(in, "extent %u is %lld", i, (long long)shape[i]);
+    } else if (size.size != -1) {
+      return glow_infer_error(in, "extent %u is %lld", i, (long long)size.size);
     } else if (s->computed >= 0) {
       return glow_infer_error(in, "more than one extent is -1");
     } else {
@@ -76,11 +77,14 @@ static bool read_shape(const GlowInfer *in, const int64_t *shape, uint32_t rank,
 
 static bool settle_reshape(const GlowInfer *in, uint32_t rank, ReshapeState *s) {
   const GlowType *x = in->in[GLOW_RESHAPE_IN_X];
-  int64_t others = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    if (!s->copied[i] && (int)i != s->computed && s->dims[i].kind == GLOW_DIM_EXACT &&
-        __builtin_mul_overflow(others, s->dims[i].size, &others))
+  GlowDim others = GLOW_EXACT(1);
+  for (uint32_t i = 0; i < rank; i++) {
+    bool given = !s->copied[i] && (int)i != s->computed && glow_dim_has_size(s->dims[i]);
+    GlowDim with = given ? glow_dim_mul(others, s->dims[i]) : others;
+    if (with.kind == GLOW_DIM_UNKNOWN)
       return glow_infer_error(in, "the shape has too many elements");
+    others = with;
+  }
   if (s->computed >= 0)
     s->dims[s->computed] = GLOW_UNKNOWN;
   if (x->unranked || s->copies_unknown)
@@ -93,25 +97,37 @@ static bool settle_reshape(const GlowInfer *in, uint32_t rank, ReshapeState *s) 
     zero_copied |= s->copied[i] && glow_dim_is_exact(x->dims[i], 0);
   }
   if (s->computed >= 0)
-    return divide(in, &p, zero_copied ? 0 : others, &s->dims[s->computed]);
-  if (!zero_copied && p.nopen == 0 && !p.overflow && p.number != others)
+    return divide(in, &p, zero_copied ? GLOW_EXACT(0) : others, &s->dims[s->computed]);
+  if (!zero_copied && p.nopen == 0 && !p.overflow && others.kind == GLOW_DIM_EXACT &&
+      p.number != others.size)
     return glow_infer_error(in, "%s has not as many elements as the new shape",
                             glow_type_str(in->ctx, x));
   return true;
 }
 
-bool glow_infer_reshape(GlowInfer *in) {
-  const GlowType *x = in->in[GLOW_RESHAPE_IN_X];
+/* The new shape: a known list, or one that is computed from extents. */
+static bool find_shape(const GlowInfer *in, GlowSizes *s) {
   uint32_t rank;
   const int64_t *shape = glow_infer_ints(in, GLOW_RESHAPE_IN_SHAPE, &rank);
   if (!shape)
+    return glow_infer_sizes(in, GLOW_RESHAPE_IN_SHAPE, s);
+  *s = (GlowSizes){.count = rank};
+  for (uint32_t i = 0; i < rank && i < GLOW_MAX_RANK; i++)
+    s->items[i].size = shape[i];
+  return true;
+}
+
+bool glow_infer_reshape(GlowInfer *in) {
+  const GlowType *x = in->in[GLOW_RESHAPE_IN_X];
+  GlowSizes shape;
+  if (!find_shape(in, &shape))
     return glow_infer_set_unknown(in, 0, x, glow_infer_list_length(in, GLOW_RESHAPE_IN_SHAPE));
-  if (rank > GLOW_MAX_RANK)
-    return glow_infer_error(in, "the new shape has %u axes; at most %d are possible", rank,
+  if (shape.count > GLOW_MAX_RANK)
+    return glow_infer_error(in, "the new shape has %u axes; at most %d are possible", shape.count,
                             GLOW_MAX_RANK);
   ReshapeState s = {.computed = -1};
-  return read_shape(in, shape, rank, &s) && settle_reshape(in, rank, &s) &&
-         glow_infer_set(in, 0, x, rank, s.dims);
+  return read_shape(in, &shape, &s) && settle_reshape(in, shape.count, &s) &&
+         glow_infer_set(in, 0, x, shape.count, s.dims);
 }
 
 bool glow_infer_flatten(GlowInfer *in) {

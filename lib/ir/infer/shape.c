@@ -4,31 +4,35 @@
 
 #include "ir/infer/hooks.h"
 
-/* A known list of extents as dims. */
-static bool read_extents(const GlowInfer *in, const int64_t *values, uint32_t count,
-                         GlowDim *dims) {
-  if (count > GLOW_MAX_RANK)
-    return glow_infer_error(in, "the shape has %u axes; at most %d are possible", count,
+/* Operand i, a list of extents, as dims: known, or computed from other extents. *count: their
+ * number, -1 if they are not known. False after a diagnostic. */
+static bool read_extents(const GlowInfer *in, uint32_t i, int64_t *count, GlowDim *dims) {
+  uint32_t length;
+  GlowSizes sizes;
+  const int64_t *values = glow_infer_ints(in, i, &length);
+  bool computed = !values && glow_infer_sizes(in, i, &sizes);
+  *count = values ? (int64_t)length : computed ? (int64_t)sizes.count : -1;
+  if (*count > GLOW_MAX_RANK)
+    return glow_infer_error(in, "the shape has %u axes; at most %d are possible", (unsigned)*count,
                             GLOW_MAX_RANK);
-  for (uint32_t i = 0; i < count; i++) {
-    if (values[i] < 0)
-      return glow_infer_error(in, "extent %u is %lld", i, (long long)values[i]);
-    dims[i] = GLOW_EXACT(values[i]);
+  for (uint32_t k = 0; k < *count; k++) {
+    dims[k] = values ? GLOW_EXACT(values[k]) : glow_size_dim(sizes.items[k]);
+    if (dims[k].size < 0)
+      return glow_infer_error(in, "extent %u is %lld", k, (long long)dims[k].size);
   }
   return true;
 }
 
 bool glow_infer_expand(GlowInfer *in) {
   const GlowType *x = in->in[GLOW_EXPAND_IN_X];
-  uint32_t count;
-  const int64_t *shape = glow_infer_ints(in, GLOW_EXPAND_IN_SHAPE, &count);
-  int64_t length = shape ? count : glow_infer_list_length(in, GLOW_EXPAND_IN_SHAPE);
+  int64_t count;
   GlowDim other[GLOW_MAX_RANK], dims[GLOW_MAX_RANK];
-  if (shape && !read_extents(in, shape, count, other))
+  if (!read_extents(in, GLOW_EXPAND_IN_SHAPE, &count, other))
     return false;
+  int64_t length = count >= 0 ? count : glow_infer_list_length(in, GLOW_EXPAND_IN_SHAPE);
   if (x->unranked || length < 0 || length > GLOW_MAX_RANK)
     return glow_infer_set_unknown(in, 0, x, length > GLOW_MAX_RANK ? length : -1);
-  for (uint32_t i = 0; !shape && i < length; i++)
+  for (uint32_t i = 0; count < 0 && i < length; i++)
     other[i] = GLOW_UNKNOWN;
   uint32_t from = (uint32_t)length, rank = from > x->rank ? from : x->rank;
   for (uint32_t i = 0; i < rank; i++) {
@@ -97,13 +101,14 @@ bool glow_infer_size(GlowInfer *in) {
 bool glow_infer_constant_of_shape(GlowInfer *in) {
   const GlowConstantOfShapeMembers *m = in->members;
   const GlowType *base = glow_type_scalar(in->ctx, m->kind);
-  uint32_t count;
-  const int64_t *shape = glow_infer_ints(in, GLOW_CONSTANT_OF_SHAPE_IN_SHAPE, &count);
-  if (!shape)
+  int64_t count;
+  GlowDim dims[GLOW_MAX_RANK];
+  if (!read_extents(in, GLOW_CONSTANT_OF_SHAPE_IN_SHAPE, &count, dims))
+    return false;
+  if (count < 0)
     return glow_infer_set_unknown(in, 0, base,
                                   glow_infer_list_length(in, GLOW_CONSTANT_OF_SHAPE_IN_SHAPE));
-  GlowDim dims[GLOW_MAX_RANK];
-  return read_extents(in, shape, count, dims) && glow_infer_set(in, 0, base, count, dims);
+  return glow_infer_set(in, 0, base, (uint32_t)count, dims);
 }
 
 /* ---- Range ----------------------------------------------------------------------------------- */
@@ -129,6 +134,19 @@ static int64_t range_count(const GlowTensor *start, const GlowTensor *limit,
   return count > 0 ? (int64_t)count : 0;
 }
 
+/* limit - start where Delta is 1 and they are computed from extents. */
+static bool symbolic_range(const GlowInfer *in, GlowDim *d) {
+  GlowSizes start, limit, delta;
+  if (!glow_infer_sizes(in, GLOW_RANGE_IN_START, &start) ||
+      !glow_infer_sizes(in, GLOW_RANGE_IN_LIMIT, &limit) ||
+      !glow_infer_sizes(in, GLOW_RANGE_IN_DELTA, &delta) || start.count != 1 || limit.count != 1 ||
+      delta.count != 1 || !glow_dim_is_exact(glow_size_dim(delta.items[0]), 1) ||
+      start.items[0].size < 0 || limit.items[0].size < 0)
+    return false;
+  *d = glow_dim_sub(glow_size_dim(limit.items[0]), glow_size_dim(start.items[0]));
+  return d->kind == GLOW_DIM_EXACT || d->extent;
+}
+
 bool glow_infer_range(GlowInfer *in) {
   const GlowType *base = in->in[GLOW_RANGE_IN_START];
   const GlowTensor *known[3];
@@ -139,14 +157,16 @@ bool glow_infer_range(GlowInfer *in) {
     known[i] = glow_infer_known(in, i);
     all &= known[i] && glow_tensor_elements(known[i]) == 1;
   }
+  GlowDim dim = GLOW_UNKNOWN;
   if (!all)
-    return glow_infer_set_unknown(in, 0, base, 1);
+    return symbolic_range(in, &dim) ? glow_infer_set(in, 0, base, 1, &dim)
+                                    : glow_infer_set_unknown(in, 0, base, 1);
   if (glow_tensor_get_double(known[2], 0) == 0)
     return glow_infer_error(in, "Delta is 0");
   int64_t count = range_count(known[0], known[1], known[2]);
   if (count < 0)
     return glow_infer_error(in, "the range has too many elements");
-  GlowDim dim = GLOW_EXACT(count);
+  dim = GLOW_EXACT(count);
   return glow_infer_set(in, 0, base, 1, &dim);
 }
 

@@ -10,10 +10,14 @@
  *      body of an `eval` constant is a copy of the nodes that computed the value. No arithmetic on
  *      tensors happens here.
  *
+ * A Reshape by a list that is computed from extents gets a constant list where such a list says the
+ * same.
+ *
  * A node such as Expand or Tile stays if it repeats elements for more than growth=BYTES (65536) in
  * all; so do nodes that depend on it. -lower begins with steps 1 to 3 (glow_fold_small_integers).
  * An If on a constant condition becomes the region that runs. */
 #include "backend/interp/interp.h"
+#include "lower/lower.h"
 #include "ops/fold.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
@@ -179,6 +183,35 @@ static bool read_floats(Fold *f, GlowNode *n) {
   return true;
 }
 
+/* Whether no extent can be 0: then -1 in a list can always be computed. */
+static bool has_elements(const GlowType *t) {
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (t->dims[i].extent ? t->dims[i].extent->least <= 0 : t->dims[i].size <= 0)
+      return false;
+  return true;
+}
+
+/* Gives a Reshape, whose result is known while its list is computed, a constant list. */
+static bool read_extents(Fold *f, GlowNode *n) {
+  GlowReshapeMembers *m = n->members;
+  GlowValue *list = n->op == GLOW_OP_RESHAPE ? glow_node_in(n, GLOW_RESHAPE_IN_SHAPE) : NULL;
+  const GlowType *t = n->nresults ? n->results[0].type : NULL;
+  int64_t shape[GLOW_MAX_RANK];
+  bool allow_zero, changed = false;
+  if (!list || glow_value_known(list) || !glow_type_is_tensor(t) || !glow_type_is_known(t) ||
+      !has_elements(t) || !glow_type_is_tensor(glow_node_in(n, 0)->type) ||
+      glow_node_in(n, 0)->type->unranked ||
+      !glow_reshape_list(glow_node_in(n, 0)->type, t->rank, t->dims, shape, &allow_zero))
+    return true;
+  m->allow_zero = allow_zero;
+  glow_use_set(&n->operands[GLOW_RESHAPE_IN_SHAPE],
+               glow_constant_ints(f->module, n, "shape", shape, t->rank));
+  if (list->kind == GLOW_VALUE_RESULT)
+    glow_remove_dead(list->def.node);
+  f->changed = true;
+  return glow_reinfer_node(n, &changed);
+}
+
 /* ---- Control flow ---------------------------------------------------------------------------- */
 
 /* Moves the nodes of the region that runs before the If. */
@@ -210,7 +243,7 @@ static bool fold_block(GlowBlock *b, void *arg) {
       continue;
     }
     if (!glow_each_region(n, fold_block, f) || !glow_reinfer_node(n, &f->changed) ||
-        !read_floats(f, n))
+        !read_floats(f, n) || !read_extents(f, n))
       return false;
     if (!try_hook(f, n))
       try_evaluate(f, n);
