@@ -49,6 +49,10 @@ const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types
 /* The values of operand i, of any integer kind, if they are known; else NULL. Sets *count. The
  * array is the tensor's own memory or lives in the context's arena. */
 const int64_t *glow_infer_ints(const GlowInfer *in, uint32_t i, uint32_t *count);
+enum { GLOW_MAX_SIZES = 16 };
+/* The elements of v, a list or scalar of at most GLOW_MAX_SIZES, if they are numbers that follow
+ * from types: exact extents, or what holds whatever symbols are, as that `$N + 1` is not 0. */
+bool glow_value_numbers(const GlowValue *v, int64_t *numbers);
 /* Sets *result to `axis`, counted from the end if negative. Reports and returns false if it is not
  * in [-rank, rank). */
 bool glow_infer_axis(const GlowInfer *in, int64_t axis, uint32_t rank, uint32_t *result);

@@ -122,7 +122,7 @@ static bool make_stacks(GlowIrgen *g, Loop *l, const GlowType *const *proved) {
     GlowDim dims[GLOW_MAX_RANK];
     if (!v->uses)
       continue;
-    if (glow_type_is_static(v->type) && v->type == proved[l->ncarried + i]) {
+    if (glow_type_is_known(v->type) && v->type == proved[l->ncarried + i]) {
       GlowSplatMembers zeros = {.value = {.is_int = true}};
       l->stacks[i] = glow_irgen_alloc(g, v, v->type);
       if (!glow_build_instr(&g->b, GLOW_OP_SPLAT, &l->stacks[i], 1, NULL, 0, &zeros))
@@ -139,7 +139,7 @@ static bool make_stacks(GlowIrgen *g, Loop *l, const GlowType *const *proved) {
 
 /* Writes `slice` into `stack`, as slice number `iteration`. */
 static bool put_slice(GlowIrgen *g, GlowValue *stack, GlowValue *slice, GlowValue *iteration) {
-  if (!glow_type_is_static(stack->type))
+  if (!glow_type_is_known(stack->type))
     return glow_build_instr(&g->b, GLOW_OP_APPEND, &stack, 1, (GlowValue *[]){slice, iteration}, 2,
                             NULL) != NULL;
   GlowDim one = GLOW_EXACT(1);

@@ -68,13 +68,36 @@ bool glow_reshape_list(const GlowType *x, uint32_t rank, const GlowDim *dims, in
   return open <= 1 && !((open || kept) && *allow_zero);
 }
 
+/* `dims` as a list that is computed: their symbols are extents of x. NULL if another is among them.
+ */
+static GlowValue *build_list(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
+                             const GlowDim *dims) {
+  GlowValue *parts[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++) {
+    GlowShapeMembers part = {0};
+    while (part.start < x->type->rank && !glow_dim_is_same(dims[i], x->type->dims[part.start]))
+      part.start++;
+    part.end = part.start + 1;
+    if (dims[i].kind != GLOW_DIM_EXACT && part.start == x->type->rank)
+      return NULL;
+    parts[i] = dims[i].kind == GLOW_DIM_EXACT
+                   ? glow_constant_ints(b->module, n, "extent", &dims[i].size, 1)
+                   : glow_build1(b, GLOW_OP_SHAPE, x, &part, NULL);
+  }
+  return glow_build_concat(b, parts, rank, 0);
+}
+
 GlowValue *glow_build_reshape(GlowBuilder *b, const GlowNode *n, GlowValue *x, uint32_t rank,
                               const GlowDim *dims) {
   int64_t shape[GLOW_MAX_RANK];
   GlowReshapeMembers members;
-  if (!glow_reshape_list(x->type, rank, dims, shape, &members.allow_zero))
+  GlowValue *to = NULL;
+  if (glow_reshape_list(x->type, rank, dims, shape, &members.allow_zero))
+    to = glow_constant_ints(b->module, n, "shape", shape, rank);
+  else if (glow_type_is_known(x->type) && (to = build_list(b, n, x, rank, dims)))
+    members.allow_zero = true;
+  if (!to)
     return NULL;
-  GlowValue *to = glow_constant_ints(b->module, n, "shape", shape, rank);
   return glow_build2(b, GLOW_OP_RESHAPE, x, to, &members, NULL);
 }
 

@@ -101,11 +101,16 @@ static bool always_goes_on(const GlowInfer *in, const GlowBlock *body) {
 /* The number of slices that the loop stacks: its iterations. */
 static GlowDim trip_count(const GlowInfer *in, const GlowBlock *body) {
   uint32_t count;
+  GlowSizes sizes;
+  GlowDim n;
   const int64_t *trip = glow_infer_ints(in, GLOW_LOOP_IN_TRIP, &count);
-  if (!trip || count != 1)
+  if (trip && count == 1)
+    n = GLOW_EXACT(trip[0] < 0 ? 0 : trip[0]);
+  else if (!trip && glow_infer_sizes(in, GLOW_LOOP_IN_TRIP, &sizes) && sizes.count == 1)
+    n = sizes.items[0].size < 0 ? GLOW_EXACT(0) : glow_size_dim(sizes.items[0]);
+  else
     return GLOW_UNKNOWN;
-  int64_t n = trip[0] < 0 ? 0 : trip[0];
-  return always_goes_on(in, body) ? GLOW_EXACT(n) : glow_dim_part(GLOW_EXACT(n));
+  return always_goes_on(in, body) ? n : glow_dim_part(n);
 }
 
 /* Result i: `elem` with a new axis of extent `d` at `axis`. */

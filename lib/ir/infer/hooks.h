@@ -23,7 +23,6 @@ static inline const GlowTensor *glow_infer_known(const GlowInfer *in, uint32_t i
 /* The number of elements of operand i, a list or scalar; -1 if its type does not tell. */
 int64_t glow_infer_list_length(const GlowInfer *in, uint32_t i);
 
-enum { GLOW_MAX_SIZES = 16 };
 /* A list of integers that follow from types. */
 typedef struct GlowSizes {
   uint32_t count, known; /* bit i of `known`: element i is */

@@ -358,6 +358,17 @@ static bool read_list(Walk *w, const GlowValue *v, GlowSizes *s) {
   return true;
 }
 
+bool glow_value_numbers(const GlowValue *v, int64_t *numbers) {
+  Walk w = {0};
+  GlowSizes s;
+  bool all = read_list(&w, v, &s);
+  for (uint32_t i = 0; all && i < s.count; i++) {
+    all = is_number(&s, i);
+    numbers[i] = s.items[i].size;
+  }
+  return all;
+}
+
 bool glow_infer_sizes(const GlowInfer *in, uint32_t i, GlowSizes *s) {
   const GlowValue *v = in->node && !in->runtime && i < in->nin ? glow_node_in(in->node, i) : NULL;
   Walk w = {0};

@@ -10,16 +10,18 @@
  *      body of an `eval` constant is a copy of the nodes that computed the value. No arithmetic on
  *      tensors happens here.
  *
- * A Reshape by a list that is computed from extents gets a constant list where such a list says the
- * same.
+ * Integers that hold whatever symbols are become constants, too; a Reshape by a list that is
+ * computed from extents gets a constant list where such a list says the same.
  *
  * A node such as Expand or Tile stays if it repeats elements for more than growth=BYTES (65536) in
  * all; so do nodes that depend on it. -lower begins with steps 1 to 3 (glow_fold_small_integers).
  * An If on a constant condition becomes the region that runs. */
 #include "backend/interp/interp.h"
+#include "ir/infer.h"
 #include "lower/lower.h"
 #include "ops/fold.h"
 #include "pass/pass.h"
+#include "tensor/element.h"
 #include "transforms/transforms.h"
 
 typedef struct Fold {
@@ -122,19 +124,37 @@ static void free_results(void *arg) {
     glow_tensor_free(r->tensors[i]);
 }
 
-static void try_evaluate(Fold *f, GlowNode *n) {
+/* Whether n could be evaluated; it may be gone then. */
+static bool try_evaluate(Fold *f, GlowNode *n) {
   if (!glow_node_is_foldable(n) || !may_be_small(n))
-    return;
+    return false;
   const GlowTensor *const *known = known_operands(f, n);
   if (!known)
-    return;
+    return false;
   Results r = {GLOW_NEW_ARRAY(f->arena, GlowTensor *, n->nresults), n->nresults};
   if (!glow_interp_eval_node(n, known, r.tensors, true))
-    return;
+    return false;
   GlowDefer release;
   glow_defer_push(f->ctx, &release, free_results, &r);
   take_results(f, n, r.tensors);
   glow_defer_pop(f->ctx, &release, true);
+  return true;
+}
+
+/* Replaces n by numbers that types say, if its result has the symbols of no extent. */
+static void try_numbers(Fold *f, GlowNode *n) {
+  int64_t numbers[GLOW_MAX_SIZES];
+  GlowValue *v = n->nresults == 1 ? &n->results[0] : NULL;
+  if (!v || !v->uses || n->pred.value || !glow_node_is_foldable(n) ||
+      !glow_type_is_tensor(v->type) || !is_small(v->type) || !is_integer(v->type) ||
+      !glow_value_numbers(v, numbers))
+    return;
+  GlowTensor *t = glow_tensor_create(f->ctx, v->type);
+  for (int64_t i = 0; i < glow_type_elements(v->type); i++)
+    glow_tensor_set(t, i, glow_scalar_int(numbers[i]));
+  GlowValue *list = &glow_constant_list(f->module, v->name, t)->value;
+  glow_tensor_free(t);
+  replaced(f, n, &list);
 }
 
 static bool is_open(const GlowNode *n) {
@@ -245,8 +265,8 @@ static bool fold_block(GlowBlock *b, void *arg) {
     if (!glow_each_region(n, fold_block, f) || !glow_reinfer_node(n, &f->changed) ||
         !read_floats(f, n) || !read_extents(f, n))
       return false;
-    if (!try_hook(f, n))
-      try_evaluate(f, n);
+    if (!try_hook(f, n) && !try_evaluate(f, n))
+      try_numbers(f, n);
   }
   return true;
 }
