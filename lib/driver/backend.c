@@ -160,16 +160,30 @@ static GlowExecValue describe(const GlowValue *v, GlowAccess a, bool param) {
                                                           : GLOW_MEMORY_PORT};
 }
 
-/* The storage of the module, the parameters of the function, and its results. */
-static void describe_values(GlowEntry *e, GlowFunction *f) {
+/* A variable that grows has its first value from the beginning: runs compare its rows with what
+ * inputs say. False after a diagnostic. */
+static bool begin_rows(const GlowEntry *e, GlowValue *v, GlowExecValue *x) {
+  const Whole *w = e->backend;
+  if (x->memory != GLOW_MEMORY_VARIABLE || !(x->read || x->written) || !glow_type_grows(v->type))
+    return true;
+  x->room = glow_type_room(e->executable->ctx, v->type);
+  x->value = glow_values_get(w->options.values, v->def.storage);
+  return x->value != NULL;
+}
+
+/* The storage of the module, the parameters of the function, and its results. False after a
+ * diagnostic. */
+static bool describe_values(GlowEntry *e, GlowFunction *f) {
   GlowArena *arena = e->executable->arena;
   GlowOuterValues outer = glow_function_outer_values(f, arena);
   const GlowAccess *access = glow_function_accesses(f, arena).of;
   uint32_t nresults = f->kind == GLOW_FUNC ? f->nresults : 0, n = outer.count + nresults;
   GlowExecValue *values = GLOW_NEW_ARRAY(arena, GlowExecValue, n);
+  bool ok = true;
   for (uint32_t i = 0; i < outer.count; i++) {
-    const GlowValue *v = outer.data[i];
+    GlowValue *v = outer.data[i];
     values[i] = describe(v, access[v->id], f->kind == GLOW_FUNC && v->kind == GLOW_VALUE_PARAM);
+    ok = begin_rows(e, v, &values[i]) && ok;
   }
   const GlowStr *names = glow_function_result_names(f, arena);
   for (uint32_t i = 0; i < nresults; i++)
@@ -180,6 +194,7 @@ static void describe_values(GlowEntry *e, GlowFunction *f) {
                                               .memory = GLOW_MEMORY_PORT};
   e->values = values;
   e->nvalues = n;
+  return ok;
 }
 
 static GlowExecutable *whole_executable(GlowBackendFn run, GlowFunction *const *functions,
@@ -194,18 +209,23 @@ static GlowExecutable *whole_executable(GlowBackendFn run, GlowFunction *const *
     glow_values_copy_variables(values, options->values);
   for (const GlowStorage *g = m->first_storage; g; g = g->next)
     e->nstorage++;
+  bool ok = true;
   for (uint32_t i = 0; i < count; i++) {
     Whole *w = GLOW_NEW(e->arena, Whole);
     *w = (Whole){.function = functions[i], .run = run, .options = *options};
     w->options.values = values;
     GlowEntry *entry = &e->entries[i];
     entry->name = functions[i]->name;
+    entry->loc = functions[i]->src;
+    const GlowExtents declared = glow_module_extents(m, e->arena);
+    entry->declared = declared.data;
+    entry->ndeclared = declared.count;
     entry->engine = &whole;
     entry->backend = w;
-    describe_values(entry, functions[i]);
+    ok = describe_values(entry, functions[i]) && ok;
   }
-  glow_defer_pop(m->ctx, &defer, false);
-  return e;
+  glow_defer_pop(m->ctx, &defer, !ok);
+  return ok ? e : NULL;
 }
 
 GlowExecutable *glow_backend_compile(const GlowBackend *b, GlowFunction *const *functions,

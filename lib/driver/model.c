@@ -7,8 +7,11 @@ enum { WARM_RUNS = 10, MOST_WARM_RUNS = 100 };
 
 GlowStatus glow_model_load(GlowSession *s, GlowContext *ctx, const char *path,
                            const GlowModelFlags *flags) {
-  GlowLoadOptions load = {
-      .entry = flags->entry, .binds = flags->binds.data, .nbinds = flags->binds.count};
+  GlowLoadOptions load = {.entry = flags->entry,
+                          .binds = flags->binds.data,
+                          .nbinds = flags->binds.count,
+                          .carries = flags->carries.data,
+                          .ncarries = flags->carries.count};
   return glow_session_load(s, ctx, path, &load);
 }
 

@@ -12,7 +12,7 @@
 #include "target/target.h"
 
 typedef struct GlowModelFlags {
-  GlowStrList binds;
+  GlowStrList binds, carries;
   const char *backend, *tier, *entry, *target;
   GlowTier default_tier; /* without --tier */
   int64_t threads, max_memory;
@@ -56,6 +56,9 @@ typedef struct GlowModelFlags {
   {.name = "bind", .value = "N=8",                                                                 \
    .help = "give an open dimension a size, a bound with N=..8, or a range with N=1..8", .kind = GLOW_OPT_REPEAT,        \
    .target = &(flags).binds},                                                                      \
+  {.name = "carry", .value = "past.*=present.*",                                                   \
+   .help = "outputs that are inputs of the next run: the inputs become variables, which grow in place", \
+   .kind = GLOW_OPT_REPEAT, .target = &(flags).carries},                                           \
   {.name = "entry", .value = "NAME",                                                               \
    .help = "the function or program to run, if there are several", .kind = GLOW_OPT_STRING,        \
    .target = &(flags).entry, .two_dashes = true}

@@ -27,6 +27,17 @@ static GlowStatus run_pass(GlowSession *s, const char *pass, const char *options
   return run_pipeline(s, glow_pipeline_parse(s->ctx, &glow_passes, text), false);
 }
 
+/* The same with all of a list of options, if there are any. */
+static GlowStatus run_listed(GlowSession *s, const char *pass, const char *const *list,
+                             uint32_t count) {
+  if (!count)
+    return GLOW_OK;
+  const char *options = list[0];
+  for (uint32_t i = 1; i < count; i++)
+    options = glow_arena_printf(s->ctx->arena, "%s;%s", options, list[i]);
+  return run_pass(s, pass, options);
+}
+
 static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
   bool onnx = glow_onnx_is_model(s->file.data, s->file.size);
   if (onnx) {
@@ -43,12 +54,8 @@ static GlowStatus load_module(GlowSession *s, const GlowLoadOptions *options) {
   }
   if (!s->module || !glow_module_verify(s->module))
     return GLOW_BAD_INPUT;
-  if (onnx || !options->nbinds)
-    return GLOW_OK;
-  const char *binds = options->binds[0];
-  for (uint32_t i = 1; i < options->nbinds; i++)
-    binds = glow_arena_printf(s->ctx->arena, "%s;%s", binds, options->binds[i]);
-  return run_pass(s, "bind", binds);
+  GlowStatus status = onnx ? GLOW_OK : run_listed(s, "bind", options->binds, options->nbinds);
+  return status == GLOW_OK ? run_listed(s, "carry", options->carries, options->ncarries) : status;
 }
 
 static void close_input(void *input) { glow_input_close(input); }

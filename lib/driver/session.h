@@ -28,10 +28,13 @@ typedef struct GlowLoadOptions {
   const char *entry;        /* function to run; NULL: the only one */
   const char *const *binds; /* 'N=8' */
   uint32_t nbinds;
+  const char *const *carries; /* 'past.*=present.*' */
+  uint32_t ncarries;
 } GlowLoadOptions;
 
 /* Opens .onnx, .gg, .gir or a written executable (or "-"), recognised by content, verifies it and
- * binds the dimensions that `binds` names. BAD_INPUT or IO after a diagnostic. */
+ * binds the dimensions that `binds` names, then makes variables of the inputs that `carries` names.
+ * BAD_INPUT or IO after a diagnostic. */
 GlowStatus glow_session_load(GlowSession *s, GlowContext *ctx, const char *path,
                              const GlowLoadOptions *options);
 /* The same without choosing an entry. */

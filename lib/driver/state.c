@@ -24,6 +24,12 @@ static void refuse_entry(GlowSession *s, GlowStr key, GlowLoc at) {
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* The type of a variable whose value has the extents of an entry. */
+static const GlowType *entry_type(GlowContext *ctx, const GlowType *t, const GlowBlobEntry *e) {
+  bool rows = glow_type_grows(t) && e->rank && glow_type_takes_rows(t, GLOW_EXACT(e->dims[0]));
+  return rows ? glow_type_with_rows(ctx, t, GLOW_EXACT(e->dims[0])) : t;
+}
+
 static bool add_entry(GlowSession *s, const GlowBlobEntry *e, GlowLoc at) {
   GlowContext *ctx = s->ctx;
   const GlowStorage *variable = glow_session_variable(s, e->key);
@@ -31,7 +37,8 @@ static bool add_entry(GlowSession *s, const GlowBlobEntry *e, GlowLoc at) {
     refuse_entry(s, e->key, at);
     return false;
   }
-  const GlowType *type = variable->value.type, *plain = glow_type_with_layout(ctx, type, NULL);
+  const GlowType *type = entry_type(ctx, variable->value.type, e);
+  const GlowType *plain = glow_type_with_layout(ctx, type, NULL);
   const GlowType *given = glow_type_exact(ctx, e->kind, e->rank, e->dims);
   if (type->kind == GLOW_KIND_STRING || given != file_type(ctx, type)) {
     glow_error(ctx, at, "'%s' is %s, but variable '%s' is %s", e->key, glow_type_str(ctx, given),

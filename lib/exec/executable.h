@@ -31,6 +31,7 @@ typedef struct GlowExecValue {
   const GlowType *type;    /* as declared */
   const GlowType *room;    /* of its memory: bounds are extents */
   const GlowType *before;  /* until something is written: an axis with a bound has extent 0 */
+  const GlowType *after;   /* of a variable that a run lets grow; NULL: it stays as it is */
   GlowLoc loc;             /* for messages */
   bool read, written;      /* by the program */
   bool cleared;            /* a port: zeros before a run that has no value for it */
@@ -109,6 +110,10 @@ struct GlowEntry {
   const GlowEntrySymbol *symbols; /* those that no definition gives */
   const int64_t *extents;         /* of the symbols; those of `program` */
   uint32_t nsymbols;
+  /* The symbols of the module; runs check those that follow from what inputs and variables say. */
+  const GlowExtent *const *declared;
+  uint32_t ndeclared;
+  GlowLoc loc;                /* of the function, for messages about them */
   const GlowProgram *program; /* NULL: engine->run */
   GlowEntryCode code;         /* of `program` */
   int64_t memory, align;      /* bytes of the arena of a run */

@@ -243,25 +243,30 @@ static void find_program(GlowContext *ctx, void *arg) {
   t->now = t->entry->engine->at(t->entry, t->extents);
 }
 
-/* Sets x->extents to those of the inputs. Whether they were others. */
-static bool take_extents(GlowExecution *x, const GlowTensor *const *inputs) {
+static int64_t extent_of(const GlowExecution *x, const GlowState *s,
+                         const GlowTensor *const *inputs, uint32_t symbol) {
+  const GlowEntrySymbol *at = &x->entry->symbols[symbol];
+  return glow_entry_extent(x->entry, s, inputs, at->value, at->axis);
+}
+
+/* Sets x->extents to those of the inputs and variables. Whether they were others. */
+static bool take_extents(GlowExecution *x, const GlowState *s, const GlowTensor *const *inputs) {
   bool others = false;
   for (uint32_t i = 0; i < x->entry->nsymbols; i++) {
-    const GlowEntrySymbol *s = &x->entry->symbols[i];
-    int64_t size = inputs[s->value]->type->dims[s->axis].size;
+    int64_t size = extent_of(x, s, inputs, i);
     others |= size != x->extents[i];
     x->extents[i] = size;
   }
   return others;
 }
 
-/* Lets x run the program for the extents of the inputs. */
-static GlowStatus turn(GlowExecution *x, const GlowTensor *const *inputs) {
+/* Lets x run the program for the extents of the inputs and variables. */
+static GlowStatus turn(GlowExecution *x, const GlowState *s, const GlowTensor *const *inputs) {
   const GlowEntry *e = x->entry;
   for (uint32_t i = 0; i < e->nsymbols; i++)
-    if (!inputs || !inputs[e->symbols[i].value])
+    if (extent_of(x, s, inputs, i) < 0)
       return GLOW_BAD_USAGE;
-  if (!take_extents(x, inputs))
+  if (!take_extents(x, s, inputs))
     return GLOW_OK;
   Turn t = {.entry = e, .extents = x->extents};
   lock(x);
@@ -330,12 +335,13 @@ static bool take_operands(GlowExecution *x, GlowState *s, const GlowTensor *cons
   return true;
 }
 
-/* Whether inputs that name the same symbol have the same extent there. */
-static GlowStatus check_extents(GlowExecution *x, const GlowTensor *const *inputs) {
-  if (!inputs || !glow_entry_has_ranges(x->entry))
+/* Whether inputs and variables that name the same symbol have the same extent there. */
+static GlowStatus check_extents(GlowExecution *x, const GlowState *s,
+                                const GlowTensor *const *inputs) {
+  if (!glow_entry_has_ranges(x->entry))
     return GLOW_OK;
   lock(x);
-  GlowStatus status = glow_entry_check_extents(x->entry, inputs);
+  GlowStatus status = glow_entry_check_extents(x->entry, s, inputs);
   unlock(x);
   return status;
 }
@@ -347,6 +353,17 @@ static void give_back(GlowExecution *x, GlowState *s) {
       s->values[i]->type = x->tensors[i].type;
       s->values[i]->bytes = x->tensors[i].bytes;
     }
+}
+
+/* Gives variables that grow the rows that the run has added. */
+static void grow(const GlowExecution *x, GlowState *s) {
+  for (uint32_t i = 0; s && i < x->entry->executable->nstorage; i++) {
+    const GlowType *after = x->now->values[i].after;
+    if (!after)
+      continue;
+    s->values[i]->type = after;
+    s->values[i]->bytes = (size_t)glow_type_bytes(after);
+  }
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
@@ -465,6 +482,7 @@ static GlowStatus run_program(GlowExecution *x, GlowState *s, const GlowTensor *
     return status;
   switch (x->fault.error) {
   case GLOW_FAULT_NONE:
+    grow(x, s);
     return GLOW_OK;
   case GLOW_FAULT_STOP:
     return GLOW_CANCELLED;
@@ -515,9 +533,9 @@ GlowStatus glow_execution_begin(GlowExecution *x, GlowState *s) {
 }
 
 GlowStatus glow_execution_go(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
-  GlowStatus status = check_extents(x, inputs);
+  GlowStatus status = check_extents(x, s, inputs);
   if (status == GLOW_OK && x->entry->nsymbols)
-    status = turn(x, inputs);
+    status = turn(x, s, inputs);
   if (status == GLOW_OK)
     status = x->entry->program ? run_counted(x, s, inputs) : run_whole(x, s, inputs);
   if (status == GLOW_CANCELLED) /* a stop that came too late for this run ends the next one */

@@ -3,33 +3,51 @@
 
 #include "tensor/form.h"
 
-/* The first axis, in the order of the inputs, whose extent is `symbol`. */
-static int64_t first_extent(const GlowEntry *e, const GlowTensor *const *inputs,
-                            const GlowExtent *symbol, GlowStr *name) {
-  for (uint32_t i = 0;; i++)
-    for (uint32_t a = 0; inputs[i] && a < e->values[i].type->rank; a++)
-      if (e->values[i].type->dims[a].extent == symbol) {
-        *name = e->values[i].name;
-        return inputs[i]->type->dims[a].size;
-      }
-}
-
 typedef struct Agreement {
   const GlowEntry *entry;
+  const GlowState *state;
   const GlowTensor *const *inputs;
   bool ok;
 } Agreement;
 
-/* The extent that the inputs give a symbol. False: none names it. */
+/* Whether v is a variable that grows and takes part in runs. */
+static bool is_growing(const GlowExecValue *v) {
+  return v->memory == GLOW_MEMORY_VARIABLE && (v->read || v->written) && glow_type_grows(v->type);
+}
+
+int64_t glow_entry_extent(const GlowEntry *e, const GlowState *s, const GlowTensor *const *inputs,
+                          uint32_t i, uint32_t axis) {
+  const GlowExecValue *v = &e->values[i];
+  const GlowTensor *t = inputs ? inputs[i] : NULL;
+  if (is_growing(v))
+    t = s ? s->values[i] : NULL;
+  return t ? t->type->dims[axis].size : -1;
+}
+
+static int64_t extent_at(const Agreement *g, uint32_t i, uint32_t axis) {
+  return glow_entry_extent(g->entry, g->state, g->inputs, i, axis);
+}
+
+/* The first axis, in the order of the values, whose extent is `symbol`. -1: none says it. */
+static int64_t first_extent(const Agreement *g, const GlowExtent *symbol, GlowStr *name) {
+  const GlowEntry *e = g->entry;
+  for (uint32_t i = 0; i < e->nvalues; i++)
+    for (uint32_t a = 0; a < e->values[i].type->rank; a++) {
+      int64_t size = e->values[i].type->dims[a].extent == symbol ? extent_at(g, i, a) : -1;
+      if (size < 0)
+        continue;
+      *name = e->values[i].name;
+      return size;
+    }
+  return -1;
+}
+
+/* The extent that inputs and variables give a symbol. False: none names it. */
 static bool extent_of(void *agreement, const GlowExtent *symbol, GlowForm *f) {
-  const Agreement *g = agreement;
-  for (uint32_t i = 0; i < g->entry->nvalues; i++)
-    for (uint32_t a = 0; g->inputs[i] && a < g->entry->values[i].type->rank; a++)
-      if (g->entry->values[i].type->dims[a].extent == symbol) {
-        *f = glow_form_number(g->inputs[i]->type->dims[a].size);
-        return true;
-      }
-  return false;
+  GlowStr name;
+  int64_t size = first_extent(agreement, symbol, &name);
+  *f = glow_form_number(size);
+  return size >= 0;
 }
 
 /* Compares the extent of axis a of an input with what follows from other inputs by its definition.
@@ -44,36 +62,58 @@ static void check_definition(Agreement *g, const GlowExecValue *v, uint32_t a, i
   g->ok = false;
 }
 
-/* Compares extents that one symbol names; reports those that differ. */
-static void compare_extents(GlowContext *ctx, void *arg) {
-  Agreement *g = arg;
-  for (uint32_t i = 0; i < g->entry->nvalues; i++) {
-    const GlowExecValue *v = &g->entry->values[i];
-    for (uint32_t a = 0; g->inputs[i] && a < v->type->rank; a++) {
-      GlowStr other;
-      const GlowDim *d = &v->type->dims[a];
-      int64_t size = g->inputs[i]->type->dims[a].size;
-      if (d->extent && d->extent->form)
-        check_definition(g, v, a, size);
-      int64_t first = d->extent ? first_extent(g->entry, g->inputs, d->extent, &other) : size;
-      if (first == size)
-        continue;
-      glow_error(ctx, v->loc, "input '%s' has extent %lld along axis %u, but $%s is %lld by '%s'",
-                 v->name, (long long)size, a, d->symbol, (long long)first, other);
-      g->ok = false;
-    }
-  }
+/* Compares the extent of axis a of value i with the others that have its symbol. */
+static void check_extent(Agreement *g, uint32_t i, uint32_t a) {
+  const GlowExecValue *v = &g->entry->values[i];
+  const GlowDim *d = &v->type->dims[a];
+  int64_t size = d->extent ? extent_at(g, i, a) : -1;
+  GlowStr other;
+  if (size < 0)
+    return;
+  if (d->extent->form)
+    check_definition(g, v, a, size);
+  int64_t first = first_extent(g, d->extent, &other);
+  if (first == size)
+    return;
+  glow_error(d->extent->ctx, v->loc,
+             "%s '%s' has extent %lld along axis %u, but $%s is %lld by '%s'",
+             v->memory == GLOW_MEMORY_VARIABLE ? "variable" : "input", v->name, (long long)size, a,
+             d->symbol, (long long)first, other);
+  g->ok = false;
+}
+
+/* Compares what follows from extents with its range. */
+static void check_range(Agreement *g, const GlowExtent *e) {
+  GlowForm f;
+  if (!e->form || !glow_form_replace(e->ctx, e->form, extent_of, g, &f) || f.count ||
+      glow_dim_allows(glow_dim_ranged(e), f.constant))
+    return;
+  glow_error(e->ctx, g->entry->loc, "$%s = %s is %lld, out of %s", e->symbol, e->text,
+             (long long)f.constant, glow_extent_str(e->ctx, e));
+  g->ok = false;
+}
+
+static void check_extents(GlowContext *ctx, void *agreement) {
+  Agreement *g = agreement;
+  (void)ctx;
+  for (uint32_t i = 0; i < g->entry->nvalues; i++)
+    for (uint32_t a = 0; a < g->entry->values[i].type->rank; a++)
+      check_extent(g, i, a);
+  for (uint32_t i = 0; i < g->entry->ndeclared && g->ok; i++)
+    check_range(g, g->entry->declared[i]);
 }
 
 bool glow_entry_has_ranges(const GlowEntry *e) {
   for (uint32_t i = 0; i < e->nvalues; i++)
-    if (e->values[i].memory == GLOW_MEMORY_PORT && glow_type_has_symbols(e->values[i].type))
+    if (is_growing(&e->values[i]) ||
+        (e->values[i].memory == GLOW_MEMORY_PORT && glow_type_has_symbols(e->values[i].type)))
       return true;
   return false;
 }
 
-GlowStatus glow_entry_check_extents(const GlowEntry *e, const GlowTensor *const *inputs) {
-  Agreement g = {e, inputs, true};
-  GlowStatus status = glow_protect(e->executable->ctx, compare_extents, &g);
+GlowStatus glow_entry_check_extents(const GlowEntry *e, const GlowState *s,
+                                    const GlowTensor *const *inputs) {
+  Agreement g = {e, s, inputs, true};
+  GlowStatus status = glow_protect(e->executable->ctx, check_extents, &g);
   return status != GLOW_OK ? status : g.ok ? GLOW_OK : GLOW_BAD_INPUT;
 }

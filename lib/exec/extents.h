@@ -1,13 +1,18 @@
-/* Extents that the inputs of a run must agree on. */
+/* Extents that the inputs of a run, and variables that grow, must agree on. */
 #ifndef GLOW_EXEC_EXTENTS_H
 #define GLOW_EXEC_EXTENTS_H
 
 #include "exec/executable.h"
 
-/* Whether a port names a symbol. */
+/* Whether a port, or a variable that the program touches, names a symbol. */
 bool glow_entry_has_ranges(const GlowEntry *e);
-/* Whether inputs that name the same symbol have the same extent there; inputs[i] is the tensor of
- * value i, or NULL. BAD_INPUT after a diagnostic. Under the executable's lock. */
-GlowStatus glow_entry_check_extents(const GlowEntry *e, const GlowTensor *const *inputs);
+/* The extent of value i along an axis; -1: neither inputs nor the state have a tensor for it. */
+int64_t glow_entry_extent(const GlowEntry *e, const GlowState *s, const GlowTensor *const *inputs,
+                          uint32_t i, uint32_t axis);
+/* Whether inputs and variables that name the same symbol have the same extent there, and what
+ * follows from these lies in its range; inputs[i] is the tensor of value i, or NULL. BAD_INPUT
+ * after a diagnostic. Under the executable's lock. */
+GlowStatus glow_entry_check_extents(const GlowEntry *e, const GlowState *s,
+                                    const GlowTensor *const *inputs);
 
 #endif

@@ -228,6 +228,9 @@ void glow_storage_remove(GlowStorage *s); /* must be unused */
 void glow_storage_drop_initializer(GlowStorage *s);
 GlowFunction *glow_function_create(GlowModule *m, GlowFunctionKind kind, GlowStr name);
 void glow_function_remove(GlowFunction *f);
+/* Sets *rows to the first extent that a variable that grows has after f, and returns the node that
+ * says so, a Save or set_rows. NULL: f leaves the rows as they are. */
+const GlowNode *glow_function_rows(const GlowFunction *f, const GlowValue *variable, GlowDim *rows);
 /* Puts `new_one` into the module's list in place of `old_one`: a program takes the place of its
  * func. */
 void glow_function_replace(GlowFunction *old_one, GlowFunction *new_one);

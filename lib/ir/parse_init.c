@@ -356,7 +356,8 @@ void glow_parse_payload(GlowParser *p) {
 
 /* ---- Declarations ---------------------------------------------------------------------------- */
 static bool check_init_type(GlowParser *p, const GlowType *type) {
-  if (!glow_type_is_static(type)) {
+  bool grows = glow_type_grows(type) && p->init.kind == GLOW_INIT_SPLAT;
+  if (!glow_type_is_static(type) && !grows) {
     glow_parse_error(p, &p->init_token,
                      "an initializer needs a tensor type with exact extents, not %s",
                      glow_type_str(p->ctx, type));

@@ -356,6 +356,9 @@ static bool rule_initializer(Verifier *v, GlowStorage *s) {
     return storage_error(v, s, "needs an initializer: only placeholders are bound by the caller");
   if (glow_type_is_static(s->value.type))
     return true;
+  if (s->cls == GLOW_VARIABLE && glow_type_grows(s->value.type))
+    return s->init.kind == GLOW_INIT_SPLAT ||
+           storage_error(v, s, "grows, so its initializer must be a splat");
   glow_error(v->ctx, glow_value_loc(&s->value),
              "'@%s' has an initializer, so its type must be a tensor with exact extents, not %s",
              s->value.name, glow_type_str(v->ctx, s->value.type));
@@ -497,6 +500,8 @@ static bool rule_body(Verifier *v, GlowFunction *f) {
   bool before = v->ok;
   v->ok = true;
   verify_block(v, f->body);
+  if (v->ok && f->kind != GLOW_GRADIENT)
+    v->ok = glow_verify_rows(f);
   if (v->ok && is_program(f)) {
     glow_verify_buffers(f, &v->ok);
     glow_verify_plan(f, &v->ok);

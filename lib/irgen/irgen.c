@@ -133,6 +133,8 @@ static bool emit_node(GlowIrgen *g, const GlowNode *n) {
     glow_irgen_set(g, &n->results[0], glow_irgen_get(g, glow_node_in(n, 0)));
     return true;
   }
+  if (glow_map_get(g->appends, n))
+    return glow_irgen_append(g, n);
   if (n->op == GLOW_OP_IF)
     return glow_irgen_if(g, n);
   if (n->op == GLOW_OP_LOOP)
@@ -152,7 +154,7 @@ bool glow_irgen_block(GlowIrgen *g, const GlowBlock *b) {
 /* A value that is to be in a storage, or in the parameter for a result, at exit. */
 typedef struct Saved {
   GlowValue *value;   /* of the func */
-  GlowValue *storage; /* or the parameter of the program */
+  GlowValue *storage; /* or a view of it with more rows, or the parameter of the program */
   const GlowNode *at; /* the Save or the Return */
 } Saved;
 typedef GLOW_VEC(Saved) SavedVec;
@@ -170,7 +172,8 @@ static void find_saved(GlowIrgen *g, SavedVec *saved) {
   const GlowStr *names = glow_function_result_names(g->func, g->arena);
   for (GlowNode *n = g->func->body->first; n; n = n->next) {
     if (n->op == GLOW_OP_SAVE) {
-      Saved s = {glow_node_in(n, GLOW_SAVE_IN_VALUE), glow_node_in(n, GLOW_SAVE_IN_STORAGE), n};
+      GlowValue *v = glow_node_in(n, GLOW_SAVE_IN_VALUE);
+      Saved s = {v, glow_irgen_grown(g, glow_node_in(n, GLOW_SAVE_IN_STORAGE), v), n};
       glow_vec_push(g->arena, saved, s);
     }
     for (uint32_t i = 0; n->op == GLOW_OP_RETURN && i < n->noperands; i++) {
@@ -182,7 +185,7 @@ static void find_saved(GlowIrgen *g, SavedVec *saved) {
   for (uint32_t i = 0; i < saved->count; i++) {
     const Saved *s = &saved->data[i];
     bool direct = s->value->kind == GLOW_VALUE_RESULT && s->value->type == s->storage->type &&
-                  used_once(g, s->storage) && !glow_map_get(g->targets, s->value);
+                  used_once(g, glow_buffer_base(s->storage)) && !glow_map_get(g->targets, s->value);
     if (direct)
       glow_map_set(g->targets, s->value, s->storage);
   }
@@ -191,7 +194,8 @@ static void find_saved(GlowIrgen *g, SavedVec *saved) {
 /* Whether one of the copies at the end writes `storage`: then no other copy may read it. */
 static bool is_overwritten(const GlowIrgen *g, const SavedVec *saved, const GlowValue *storage) {
   for (uint32_t i = 0; i < saved->count; i++)
-    if (saved->data[i].storage == storage && glow_irgen_get(g, saved->data[i].value) != storage)
+    if (glow_buffer_base(saved->data[i].storage) == storage &&
+        glow_irgen_get(g, saved->data[i].value) != saved->data[i].storage)
       return true;
   return false;
 }
@@ -214,6 +218,11 @@ static bool emit_saves(GlowIrgen *g, const SavedVec *saved) {
     if (from[i] != saved->data[i].storage && !glow_irgen_copy(g, saved->data[i].storage, from[i]))
       return false;
   }
+  for (uint32_t i = 0; i < saved->count; i++) {
+    set_place(g, saved->data[i].at);
+    if (!glow_irgen_set_rows(g, saved->data[i].storage))
+      return false;
+  }
   return true;
 }
 
@@ -233,7 +242,8 @@ static bool convert(GlowPassRun *run, GlowFunction *func) {
                  .arena = run->arena,
                  .func = func,
                  .buffers = glow_map_create(run->arena),
-                 .targets = glow_map_create(run->arena)};
+                 .targets = glow_map_create(run->arena),
+                 .appends = glow_map_create(run->arena)};
   SavedVec saved = {0};
   g.program = glow_function_create(run->module, GLOW_PROGRAM, func->name);
   g.program->device = func->device;

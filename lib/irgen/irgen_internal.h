@@ -23,6 +23,7 @@ struct GlowIrgen {
   GlowBuilder b;    /* where instructions go */
   GlowMap *buffers; /* values of the func to their buffers */
   GlowMap *targets; /* values to the buffer that they should be computed into */
+  GlowMap *appends; /* Concats that add rows to a variable, to the view of all of these */
 };
 
 /* The buffer of a value; storage is its own. NULL for NULL. */
@@ -43,6 +44,13 @@ bool glow_irgen_default(GlowIrgen *g, const GlowNode *n);
 /* All nodes of a block but its terminator, at the current place. */
 bool glow_irgen_block(GlowIrgen *g, const GlowBlock *b);
 
+/* grow.c: the buffer for a value that is saved: the variable, or a view of it with more rows. */
+GlowValue *glow_irgen_grown(GlowIrgen *g, GlowValue *variable, const GlowValue *v);
+/* Writes the rows that a Concat in g->appends adds. False after a diagnostic. */
+bool glow_irgen_append(GlowIrgen *g, const GlowNode *n);
+/* Says how many rows a variable has from the next run on, if `grown` is a view with more of them.
+ */
+bool glow_irgen_set_rows(GlowIrgen *g, GlowValue *grown);
 /* control.c */
 bool glow_irgen_if(GlowIrgen *g, const GlowNode *n);
 bool glow_irgen_loop(GlowIrgen *g, const GlowNode *n);

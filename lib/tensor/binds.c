@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tensor/form.h"
+
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
 static bool is_letter(char c) {
@@ -34,6 +36,18 @@ static bool is_identifier(const char *s, const char *end) {
   return s == end;
 }
 
+/* Whether a text has an operator between what may be symbols and numbers. */
+static bool is_sum(const char *s, const char *end) {
+  bool sign = false, letter = false;
+  for (; s < end; s++) {
+    if (!is_letter(*s) && !is_digit(*s) && !strchr("$+-*/%() ,", *s))
+      return false;
+    sign |= strchr("+-*/%", *s) != NULL;
+    letter |= is_letter(*s);
+  }
+  return sign && letter;
+}
+
 bool glow_bind_parse(GlowContext *ctx, GlowStr name, const char *text, const char *end,
                      GlowDim *dim, const char **error) {
   const char *s = text;
@@ -42,8 +56,12 @@ bool glow_bind_parse(GlowContext *ctx, GlowStr name, const char *text, const cha
     *dim = glow_dim_ranged(e);
     return true;
   }
-  if (parse_extent(&s, end, dim))
-    return s == end;
+  if (parse_extent(&s, end, dim) && s == end)
+    return true;
+  s = text;
+  *dim = GLOW_UNKNOWN;
+  if (!*error && is_sum(text, end))
+    return true;
   s += s < end && *s == '$';
   if (!is_identifier(s, end))
     return false;
@@ -139,6 +157,28 @@ static bool tie(GlowBinds *b, GlowBind *s, GlowBind *other) {
   return false;
 }
 
+/* Notes that s follows from others. */
+static bool follow(GlowBinds *b, GlowBind *s, const char *text, const char *end) {
+  if (!is_free(b, s))
+    return false;
+  if (s->set) {
+    glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s is %s, and cannot be %.*s too", b->option, s->name,
+               glow_dim_range_str(b->ctx, s->dim), (int)(end - text), text);
+    return false;
+  }
+  s->sum = glow_str_n(b->ctx, text, (size_t)(end - text));
+  s->set = true;
+  return true;
+}
+
+void glow_binds_take_names(GlowBinds *b) {
+  for (uint32_t i = 0; i < b->symbols.count; i++) {
+    GlowBind *s = &b->symbols.data[i];
+    if (!s->set && s->model && is_sum(s->model, s->model + strlen(s->model)))
+      s->sum = s->model;
+  }
+}
+
 bool glow_binds_read(GlowBinds *b, GlowBind *s, const char *text, const char *end) {
   GlowDim dim;
   const char *error;
@@ -147,6 +187,8 @@ bool glow_binds_read(GlowBinds *b, GlowBind *s, const char *text, const char *en
   GlowBind *other = is_symbol ? glow_binds_find(b, dim.symbol) : NULL;
   if (other)
     return tie(b, s, other);
+  if (ok && dim.kind == GLOW_DIM_UNKNOWN)
+    return follow(b, s, text, end);
   if (ok && !is_symbol)
     return glow_binds_set(b, s, dim, NULL);
   if (error)
@@ -154,9 +196,73 @@ bool glow_binds_read(GlowBinds *b, GlowBind *s, const char *text, const char *en
                (int)(end - text), text, error);
   else
     glow_error(b->ctx, GLOW_NOWHERE,
-               "%s: $%s needs an extent such as 8, ..64 or 1..64, or a symbol, not '%.*s'",
+               "%s: $%s needs an extent such as 8, ..64 or 1..64, a symbol or a sum of symbols, "
+               "not '%.*s'",
                b->option, s->name, (int)(end - text), text);
   return false;
+}
+
+/* ---- What follows from others ---------------------------------------------------------------- */
+
+/* The extent that a symbol, by its own name or the model's, has by now. */
+static GlowDim dim_of(const GlowBinds *b, GlowStr name) {
+  for (uint32_t i = 0; i < b->symbols.count; i++) {
+    const GlowBind *s = &b->symbols.data[i];
+    if (s->name == name || s->model == name)
+      return s->dim;
+  }
+  return GLOW_UNKNOWN;
+}
+
+static const GlowExtent *find_extent(void *binds, GlowStr name) {
+  const GlowBinds *b = binds;
+  for (uint32_t i = 0; i < b->symbols.count; i++)
+    if (b->symbols.data[i].dim.extent && b->symbols.data[i].dim.symbol == name)
+      return b->symbols.data[i].dim.extent;
+  return NULL;
+}
+
+/* A sum as definitions are written: symbols have a $, and numbers stand for those that are exact.
+ * False if it names a symbol that is neither exact nor has a range. */
+static bool write_sum(const GlowBinds *b, GlowStr sum, GlowText *out) {
+  for (const char *s = sum; *s;) {
+    const char *start = s;
+    while (is_letter(*s) || (s > start && is_digit(*s)))
+      s++;
+    GlowStr name = glow_str_n(b->ctx, start, (size_t)(s - start));
+    if (s == start) {
+      glow_text_printf(out, "%.*s", *s != '$', s);
+      s++;
+    } else if (!strcmp(name, "min") || !strcmp(name, "max")) {
+      glow_text_puts(out, name);
+    } else {
+      GlowDim dim = dim_of(b, name);
+      if (dim.kind != GLOW_DIM_EXACT && !dim.extent)
+        return false;
+      glow_text_puts(out, glow_dim_str(b->ctx, dim));
+    }
+  }
+  return true;
+}
+
+/* Sets s->dim to what follows from its sum; leaves it if that has no extents yet. */
+static void settle_sum(GlowBinds *b, GlowBind *s) {
+  GlowText text;
+  GlowDefer release;
+  GlowForm f;
+  const char *at, *error = "it names a symbol without a range";
+  glow_text_init(&text, b->ctx);
+  glow_defer_push(b->ctx, &release, glow_text_release_fn, &text);
+  bool ok = write_sum(b, s->sum, &text);
+  const char *start = glow_text_cstr(&text);
+  if (ok &&
+      glow_form_parse(b->ctx, start, start + strlen(start), find_extent, b, &f, &at, &error)) {
+    glow_extent_define(b->ctx, s->name, &f, 0, GLOW_MAX_ELEMENTS);
+    s->dim = glow_form_dim(b->ctx, &f, 0, GLOW_MAX_ELEMENTS);
+  } else if (s->set) {
+    glow_error(b->ctx, GLOW_NOWHERE, "%s: $%s cannot be %s: %s", b->option, s->name, s->sum, error);
+  }
+  glow_defer_pop(b->ctx, &release, true);
 }
 
 void glow_binds_resolve(GlowBinds *b) {
@@ -173,4 +279,7 @@ void glow_binds_resolve(GlowBinds *b) {
                  s->name, glow_dim_range_str(b->ctx, s->old), end->name,
                  glow_dim_range_str(b->ctx, s->dim));
   }
+  for (uint32_t i = 0; i < b->symbols.count; i++)
+    if (b->symbols.data[i].sum)
+      settle_sum(b, &b->symbols.data[i]);
 }

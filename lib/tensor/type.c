@@ -180,6 +180,32 @@ const GlowType *glow_type_room(GlowContext *ctx, const GlowType *t) {
   return glow_type_with_layout(ctx, glow_type_with_dims(ctx, t, t->rank, dims), t->layout);
 }
 
+bool glow_type_grows(const GlowType *t) {
+  if (!glow_type_is_tensor(t) || t->unranked || t->layout || !t->rank || !t->dims[0].extent ||
+      t->dims[0].extent->form)
+    return false;
+  for (uint32_t a = 1; a < t->rank; a++)
+    if (t->dims[a].kind != GLOW_DIM_EXACT)
+      return false;
+  return true;
+}
+
+bool glow_type_takes_rows(const GlowType *t, GlowDim rows) {
+  GlowDim all = t->dims[0];
+  int64_t least = rows.extent ? rows.extent->least : rows.size;
+  bool known = rows.kind == GLOW_DIM_EXACT || rows.extent;
+  bool steps = !rows.extent || rows.extent->least == rows.extent->most ||
+               rows.extent->step % all.extent->step == 0;
+  return known && steps && glow_dim_allows(all, least) && glow_dim_allows(all, rows.size);
+}
+
+const GlowType *glow_type_with_rows(GlowContext *ctx, const GlowType *t, GlowDim rows) {
+  GlowDim dims[GLOW_MAX_RANK];
+  memcpy(dims, t->dims, sizeof dims);
+  dims[0] = rows;
+  return glow_type_with_dims(ctx, t, t->rank, dims);
+}
+
 const GlowType *glow_type_with_quant(GlowContext *ctx, const GlowType *t, bool quantized,
                                      float scale, int32_t offset) {
   GlowType n = *t;

@@ -141,6 +141,13 @@ const GlowType *glow_type_with_layout(GlowContext *ctx, const GlowType *t,
 /* The type of the memory for values of t, a bounded tensor type: bounds become exact extents. Types
  * that are static or no tensors are returned as they are. */
 const GlowType *glow_type_room(GlowContext *ctx, const GlowType *t);
+/* Whether values of t can grow at their end: the first extent is a symbol that runs set, the others
+ * are exact, and the layout is plain. */
+bool glow_type_grows(const GlowType *t);
+/* The same type with the first extent replaced. */
+const GlowType *glow_type_with_rows(GlowContext *ctx, const GlowType *t, GlowDim rows);
+/* Whether a type that grows allows so many rows, whatever the symbols are. */
+bool glow_type_takes_rows(const GlowType *t, GlowDim rows);
 const GlowType *glow_type_with_quant(GlowContext *ctx, const GlowType *t, bool quantized,
                                      float scale, int32_t offset);
 

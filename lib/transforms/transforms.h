@@ -29,6 +29,15 @@ bool glow_each_region(GlowNode *n, bool (*fn)(GlowBlock *b, void *arg), void *ar
 /* All funcs of the module, after types anywhere became narrower. */
 bool glow_reinfer_module(GlowModule *m);
 
+/* ---- Every type (retype.c) ------------------------------------------------------------------- */
+typedef const GlowType *GlowTypeFn(void *arg, const GlowType *t);
+typedef void GlowSizeFn(void *arg, GlowSize *size);
+/* Calls `type` for each type of the module, which becomes the type that it returns, and `size` for
+ * each size among the members of nodes. */
+void glow_map_types(GlowModule *m, GlowTypeFn *type, GlowSizeFn *size, void *arg);
+/* The same; the module then declares the symbols that types and sizes name, and no others. */
+void glow_retype(GlowModule *m, GlowTypeFn *type, GlowSizeFn *size, void *arg);
+
 /* Whether every backend can hold the kind in its loops, and a GlowScalar all values of the kind:
  * bools, integers of at least 8 bits, floating-point numbers of at least 16. */
 static inline bool glow_kind_is_data(GlowKind k) {

@@ -94,6 +94,9 @@ static bool describe(Compile *c, uint32_t i, GlowExecValue *x) {
                        .loc = glow_value_loc(v),
                        .read = plan->reads[i],
                        .written = plan->writes[i]};
+  GlowDim rows;
+  if (x->memory == GLOW_MEMORY_VARIABLE && glow_function_rows(c->function, v, &rows))
+    x->after = glow_type_with_rows(c->ctx, v->type, rows);
   if ((!x->read && !x->written) || c->options->code_only)
     return true;
   if (c->same)

@@ -89,7 +89,9 @@ static Symbols find_symbols(GlowArena *arena, GlowFunction *f) {
   for (uint32_t i = 0; i < outer.count; i++) {
     const GlowValue *v = outer.data[i];
     const GlowAccess *access = &accesses.of[v->id];
-    if (glow_outer_class(v) != GLOW_PLACEHOLDER || !access->read || access->written)
+    bool input = glow_outer_class(v) == GLOW_PLACEHOLDER && access->read && !access->written;
+    bool grows = glow_outer_class(v) == GLOW_VARIABLE && (access->read || access->written);
+    if (!input && !grows)
       continue;
     for (uint32_t a = 0; glow_type_is_tensor(v->type) && a < v->type->rank; a++) {
       GlowEntrySymbol symbol = {v->type->dims[a].extent, i, a};
@@ -179,12 +181,14 @@ void glow_cpu_swap_types(const GlowEntry *entry) {
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* Callers see the types of the text. */
+/* Callers see the types of the text, and there is memory for all extents. */
 static void declare_types(GlowEntry *entry, GlowFunction *f, GlowArena *arena) {
   const GlowOuterValues outer = glow_function_outer_values(f, arena);
   GlowExecValue *values = (GlowExecValue *)(uintptr_t)entry->values;
-  for (uint32_t i = 0; i < outer.count; i++)
+  for (uint32_t i = 0; i < outer.count; i++) {
     values[i].type = outer.data[i]->type;
+    values[i].room = glow_type_room(f->module->ctx, values[i].type);
+  }
 }
 
 bool glow_cpu_compile_open(GlowEntry *entry, GlowFunction *f, const GlowRunOptions *options) {
@@ -199,6 +203,10 @@ bool glow_cpu_compile_open(GlowEntry *entry, GlowFunction *f, const GlowRunOptio
   open->ndefined = s.defined.count;
   entry->symbols = s.found.data;
   entry->nsymbols = s.found.count;
+  const GlowExtents declared = glow_module_extents(f->module, arena);
+  entry->declared = declared.data;
+  entry->ndeclared = declared.count;
+  entry->loc = f->src;
   entry->extents = first_extents(arena, open);
   if (!bind(arena, f, open, entry->extents, &open->bound) ||
       !compile_bound(entry, f, arena, &open->bound, options, NULL))

@@ -235,6 +235,7 @@ static bool select_native(GlowSelect *s, const GlowNode *n) {
   case GLOW_OP_ALLOC:
   case GLOW_OP_DEALLOC:
   case GLOW_OP_TENSORVIEW:
+  case GLOW_OP_SET_ROWS: /* of the state, behind the run */
     return true;
 #define NATIVE(e, select)                                                                          \
   case GLOW_OP_##e:                                                                                \

@@ -16,6 +16,7 @@ typedef struct Buffer {
   int64_t offset;                     /* of a view */
   int64_t strides[GLOW_MAX_RANK + 4]; /* of a strided view, one for each physical axis */
   uint32_t nstrides;
+  int64_t rows;        /* of a variable that grows: those after the run; -1: as before */
   GlowTensor *tensor;  /* of an outer value */
   void *heap;          /* owned memory of an alloc */
   struct Buffer *next; /* every buffer of the run */
@@ -74,6 +75,7 @@ static Buffer *buffer_for(Program *p, const GlowValue *v) {
   if (!b) {
     b = GLOW_NEW(p->arena, Buffer);
     b->next = p->all;
+    b->rows = -1;
     p->all = b;
     glow_map_set(p->buffers, v, b);
   }
@@ -83,18 +85,28 @@ static Buffer *buffer_for(Program *p, const GlowValue *v) {
 
 static const GlowTensor *first_value(Program *p, const GlowValue *v);
 
-/* The extent that an input gives a symbol. */
+/* The extent of an outer value along an axis before it was written; -1: it has no value. */
+static int64_t first_extent(Program *p, const GlowValue *v, uint32_t axis) {
+  const Buffer *b = glow_map_get(p->buffers, v);
+  if (b && b->tensor)
+    return b->dims[axis];
+  const GlowTensor *t = first_value(p, v);
+  return t ? t->type->dims[axis].size : -1;
+}
+
+/* The extent that an input, or a variable that grows, gives a symbol. */
 static bool symbol_number(void *program, const GlowExtent *symbol, GlowForm *f) {
   Program *p = program;
   for (uint32_t i = 0; i < p->outer.count; i++) {
     const GlowValue *v = p->outer.data[i];
     const GlowAccess *access = &p->accesses.of[v->id];
     bool input = access->read && !access->written && glow_type_is_tensor(v->type);
-    for (uint32_t a = 0; input && a < v->type->rank; a++) {
-      const GlowTensor *t = v->type->dims[a].extent == symbol ? first_value(p, v) : NULL;
-      if (!t)
+    bool grows = glow_outer_class(v) == GLOW_VARIABLE && glow_type_grows(v->type);
+    for (uint32_t a = 0; (input || grows) && a < v->type->rank; a++) {
+      int64_t size = v->type->dims[a].extent == symbol ? first_extent(p, v, a) : -1;
+      if (size < 0)
         continue;
-      *f = glow_form_number(t->type->dims[a].size);
+      *f = glow_form_number(size);
       return true;
     }
   }
@@ -431,6 +443,14 @@ static bool run_expect_shape(Program *p, const GlowNode *n) {
   return b != NULL;
 }
 
+static bool run_set_rows(Program *p, const GlowNode *n) {
+  const GlowSetRowsMembers *m = n->members;
+  Buffer *b = written_buffer(p, glow_node_in(n, 0));
+  if (b)
+    b->rows = size_now(p, m->rows);
+  return b != NULL;
+}
+
 /* Checks that y holds `index` slices of x's shape, and makes its first extent one larger. */
 static bool before_append(const GlowNode *n, Buffer *y, const Buffer *x, int64_t index) {
   if (index < 0 || index >= y->type->dims[0].size) {
@@ -567,6 +587,8 @@ static bool run_instruction(Program *p, GlowNode *n) {
     return run_view(p, n);
   case GLOW_OP_EXPECT_SHAPE:
     return run_expect_shape(p, n);
+  case GLOW_OP_SET_ROWS:
+    return run_set_rows(p, n);
   case GLOW_OP_IF:
     return run_if(p, n);
   case GLOW_OP_LOOP:
@@ -604,9 +626,11 @@ static void finish_outer(Program *p) {
   for (uint32_t i = 0; i < p->outer.count; i++) {
     const GlowValue *v = p->outer.data[i];
     GlowCell *c = &p->cells->cells[v->id];
-    const Buffer *b = glow_map_get(p->buffers, v);
+    Buffer *b = glow_map_get(p->buffers, v);
     if (!c->written || !b || glow_type_is_static(v->type))
       continue;
+    if (b->rows >= 0)
+      b->dims[0] = b->rows;
     c->tensor->type = type_now(p, b);
     c->tensor->bytes = (size_t)glow_type_bytes(c->tensor->type);
   }

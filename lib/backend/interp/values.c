@@ -153,7 +153,10 @@ static const GlowTensor *evaluate(GlowValues *v, GlowStorage *s) {
   switch (s->init.kind) {
   case GLOW_INIT_SPLAT:
   case GLOW_INIT_RANDOM: {
-    GlowTensor *t = glow_tensor_create(ctx, s->value.type);
+    const GlowType *type = s->value.type;
+    if (glow_type_grows(type)) /* it begins at its least */
+      type = glow_type_with_rows(ctx, type, GLOW_EXACT(type->dims[0].extent->least));
+    GlowTensor *t = glow_tensor_create(ctx, type);
     if (s->init.kind == GLOW_INIT_SPLAT)
       glow_tensor_fill(t, s->init.splat);
     else

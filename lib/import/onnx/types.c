@@ -340,6 +340,7 @@ void glow_onnx_input_types(GlowOnnxImporter *im, const GlowOnnxOptions *o, const
   for (uint32_t i = 0; o && i < o->nbind_inputs; i++)
     apply_bind_input(im, o->bind_inputs[i], names, opens, count);
   im->binds.option = "-bind";
+  glow_binds_take_names(&im->binds);
   glow_binds_resolve(&im->binds);
   for (uint32_t i = 0; i < count; i++) {
     types[i] = substitute(im, opens[i].type, names[i]);

@@ -338,6 +338,13 @@ bool glow_verify_call(const GlowNode *n) {
   return true;
 }
 
+/* A variable that grows takes values of as many rows as it has room for. */
+static bool fits_growth(const GlowType *value, const GlowType *variable, GlowContext *ctx) {
+  return glow_type_is_tensor(value) && !value->unranked && value->rank == variable->rank &&
+         glow_type_with_rows(ctx, value, variable->dims[0]) == variable &&
+         glow_type_takes_rows(variable, value->dims[0]);
+}
+
 bool glow_verify_save(const GlowNode *n) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowValue *value = glow_node_in(n, GLOW_SAVE_IN_VALUE);
@@ -346,7 +353,9 @@ bool glow_verify_save(const GlowNode *n) {
     return glow_verify_error(n, "Storage must be a placeholder or a variable");
   if (storage->def.storage->cls == GLOW_CONSTANT)
     return glow_verify_error(n, "@%s is a constant", storage->name);
-  if (glow_type_fit(value->type, storage->type) == GLOW_FIT_CONTRADICTS)
+  bool grows = storage->def.storage->cls == GLOW_VARIABLE && glow_type_grows(storage->type);
+  if (grows ? !fits_growth(value->type, storage->type, ctx)
+            : glow_type_fit(value->type, storage->type) == GLOW_FIT_CONTRADICTS)
     return glow_verify_error(n, "Value has type %s, but @%s %s", glow_type_str(ctx, value->type),
                              storage->name, glow_type_str(ctx, storage->type));
   return true;

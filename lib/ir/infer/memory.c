@@ -73,6 +73,46 @@ static bool find_room(const GlowNode *n, const GlowDim *whole, uint32_t base_ran
   return glow_form_sub(room, &end, room) && glow_form_sub(room, &one, room);
 }
 
+/* Whether `room` is at least 0 for all extents that are allowed: by the ranges of its symbols, or
+ * by that of a definition with the same leading term, which each run checks. */
+static bool is_never_negative(const GlowModule *m, const GlowForm *room) {
+  int64_t least, most;
+  if (glow_form_range(room, &least, &most) && least >= 0)
+    return true;
+  for (uint32_t i = 0; i < m->extents.count && room->count; i++) {
+    const GlowExtent *e = m->extents.data[i];
+    const GlowTerm *t = e->form && e->form->count ? &e->form->terms[0] : NULL;
+    if (!t || memcmp(t->atoms, room->terms[0].atoms, sizeof t->atoms) ||
+        room->terms[0].factor % t->factor)
+      continue;
+    GlowForm by = glow_form_number(room->terms[0].factor / t->factor), part, rest;
+    int64_t end = by.constant < 0 ? e->most : e->least, far;
+    if (glow_form_mul(e->form, &by, &part) && glow_form_sub(room, &part, &rest) &&
+        glow_form_range(&rest, &least, &most) && !__builtin_mul_overflow(by.constant, end, &far) &&
+        !__builtin_add_overflow(least, far, &least) && least >= 0)
+      return true;
+  }
+  return false;
+}
+
+/* Whether v is a variable that grows. Its memory has room for its most rows. */
+static bool has_more_room(const GlowValue *v) {
+  return v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_VARIABLE &&
+         glow_type_grows(v->type);
+}
+
+/* Whether a dense view lies in the room of a variable that grows. */
+static bool fits_room(const GlowNode *n, const GlowType *room, const GlowType *view) {
+  const GlowTensorviewMembers *m = n->members;
+  GlowContext *ctx = n->block->module->ctx;
+  GlowForm left = glow_form_number(glow_type_elements(room)), f, size = glow_form_number(1);
+  for (uint32_t i = 0; i < view->rank; i++)
+    if (!glow_form_of(ctx, view->dims[i], &f) || !glow_form_mul(&size, &f, &size))
+      return false;
+  return glow_form_of(ctx, glow_size_dim(m->offset), &f) && glow_form_sub(&left, &f, &left) &&
+         glow_form_sub(&left, &size, &left) && is_never_negative(n->block->module, &left);
+}
+
 /* A view that names symbols has all elements of its base under other extents, or it has strides,
  * and lies inside whatever the symbols are. */
 static bool verify_open_view(const GlowNode *n, const GlowType *base, const GlowType *view) {
@@ -80,8 +120,14 @@ static bool verify_open_view(const GlowNode *n, const GlowType *base, const Glow
   GlowContext *ctx = n->block->module->ctx;
   GlowDim whole[GLOW_MAX_RANK + 4], extents[GLOW_MAX_RANK + 4];
   GlowForm room;
-  int64_t least, most;
   bool divides[2];
+  bool grows = has_more_room(glow_node_in(n, 0));
+  if (grows)
+    base = glow_type_room(ctx, base);
+  if (!m->strides.count && grows)
+    return (!view->layout && m->offset.size >= 0 && fits_room(n, base, view)) ||
+           glow_verify_error(n, "the view may end outside the room of its base, %s",
+                             glow_type_str(ctx, base));
   if (!m->strides.count)
     return (glow_type_same_elements(base, view) && !m->offset.extent && !m->offset.size) ||
            glow_verify_error(n,
@@ -102,7 +148,7 @@ static bool verify_open_view(const GlowNode *n, const GlowType *base, const Glow
     if (glow_array_at(m->strides, GlowSize, i).size < 0)
       return glow_verify_error(n, "stride %u is negative", i);
   if (m->offset.size < 0 || !find_room(n, whole, base_rank, extents, rank, &room) ||
-      !glow_form_range(&room, &least, &most) || least < 0)
+      !is_never_negative(n->block->module, &room))
     return glow_verify_error(n, "the view may end outside its base of type %s",
                              glow_type_str(ctx, base));
   return true;
@@ -208,4 +254,22 @@ bool glow_verify_append(const GlowNode *n) {
     return true;
   return glow_verify_error(n, "a slice of type %s does not fit %s", glow_type_str(ctx, x),
                            glow_type_str(ctx, y));
+}
+
+/* The variable grows, there is room for so many rows, and no other set_rows is about it. */
+bool glow_verify_set_rows(const GlowNode *n) {
+  const GlowSetRowsMembers *m = n->members;
+  const GlowValue *v = glow_node_in(n, 0);
+  if (!has_more_room(v))
+    return glow_verify_error(n, "Variable is no variable whose first extent alone is a symbol");
+  if (!glow_type_takes_rows(v->type, glow_size_dim(m->rows)))
+    return glow_verify_error(n, "'@%s' cannot have %s rows: its type is %s", v->name,
+                             glow_dim_str(n->block->module->ctx, glow_size_dim(m->rows)),
+                             glow_type_str(n->block->module->ctx, v->type));
+  if (n->block->owner != GLOW_BLOCK_FUNCTION)
+    return glow_verify_error(n, "stands inside a region; it belongs to the top level of a program");
+  for (const GlowNode *other = n->prev; other; other = other->prev)
+    if (other->op == GLOW_OP_SET_ROWS && glow_node_in(other, 0) == v)
+      return glow_verify_error(n, "a second set_rows of '@%s'", v->name);
+  return true;
 }

@@ -3,6 +3,7 @@
  *   -bind='N=8;M=..64'            a symbol becomes an extent or a bound
  *   -bind='N=1..64 step 4'        a symbol stays, and has this range from now on
  *   -bind='M=N'                   the symbol M is the symbol N from now on, whatever that becomes
+ *   -bind='M=past + N'            the symbol M follows from others, which have ranges
  *   -bind-input='x=1x3x48x192'    the placeholder or parameter x gets this shape: its symbols are
  *                                 bound everywhere, its unknown extents become exact; `?` for
  *                                 an extent leaves it as it is
@@ -20,48 +21,7 @@ typedef struct Bind {
   GlowBinds symbols; /* every symbol of the module, in order of appearance */
 } Bind;
 
-/* ---- Every type of a module ------------------------------------------------------------------ */
-
-typedef const GlowType *TypeFn(Bind *b, const GlowType *t);
-typedef void SizeFn(void *bind, GlowSize *size);
-
-static void map_value(Bind *b, GlowValue *v, TypeFn *fn) { v->type = fn(b, v->type); }
-
-static void map_members(Bind *b, GlowNode *n, TypeFn *fn) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  for (uint32_t i = 0; i < d->nmembers; i++) {
-    if (d->members[i].type != GLOW_MEMBER_TYPE || d->members[i].array)
-      continue;
-    const GlowType **t = (const GlowType **)(void *)((char *)n->members + d->members[i].offset);
-    if (*t)
-      *t = fn(b, *t);
-  }
-}
-
-static void map_block(Bind *b, GlowBlock *block, TypeFn *fn, SizeFn *size_fn) {
-  for (uint32_t i = 0; i < block->nparams; i++)
-    map_value(b, block->params[i], fn);
-  for (GlowNode *n = block->first; n; n = n->next) {
-    map_members(b, n, fn);
-    glow_node_sizes(n, size_fn, b);
-    for (uint32_t i = 0; i < n->nresults; i++)
-      map_value(b, &n->results[i], fn);
-    for (uint32_t i = 0; i < n->nregions; i++)
-      if (n->regions[i])
-        map_block(b, n->regions[i], fn, size_fn);
-  }
-}
-
-static void map_module(Bind *b, TypeFn *fn, SizeFn *size_fn) {
-  GlowModule *m = b->run->module;
-  for (GlowStorage *s = m->first_storage; s; s = s->next)
-    map_value(b, &s->value, fn);
-  for (GlowFunction *f = m->first_function; f; f = f->next) {
-    map_block(b, f->body, fn, size_fn);
-    for (uint32_t i = 0; i < f->nresults; i++)
-      f->results[i] = fn(b, f->results[i]);
-  }
-}
+/* ---- Symbols --------------------------------------------------------------------------------- */
 
 static void add_symbol(void *bind, const GlowExtent *e) {
   Bind *b = bind;
@@ -76,7 +36,8 @@ static void collect_dim(Bind *b, GlowDim d) {
     glow_binds_add(&b->symbols, d, NULL);
 }
 
-static const GlowType *collect(Bind *b, const GlowType *t) {
+static const GlowType *collect(void *bind, const GlowType *t) {
+  Bind *b = bind;
   if (t->elem)
     collect(b, t->elem);
   for (uint32_t i = 0; i < t->rank; i++)
@@ -118,23 +79,14 @@ static void resolve_definitions(Bind *b) {
   }
 }
 
-static const GlowType *note_extents(Bind *b, const GlowType *t) {
-  glow_module_add_extents(b->run->module, t);
-  return t;
-}
-
-static void note_size(void *bind, GlowSize *size) {
-  if (size->extent)
-    glow_module_add_extent(((Bind *)bind)->run->module, size->extent);
-}
-
 static void substitute_size(void *bind, GlowSize *size) {
   Bind *b = bind;
   if (size->extent)
     *size = glow_size(glow_binds_find(&b->symbols, size->extent->symbol)->dim);
 }
 
-static const GlowType *substitute(Bind *b, const GlowType *t) {
+static const GlowType *substitute(void *bind, const GlowType *t) {
+  Bind *b = bind;
   if (!glow_type_has_symbols(t))
     return t;
   if (t->cls == GLOW_TYPE_SEQ)
@@ -244,7 +196,7 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
     return false;
   }
   unsigned errors = glow_context_error_count(run->ctx);
-  map_module(&b, collect, collect_size);
+  glow_map_types(run->module, collect, collect_size, &b);
   for (uint32_t i = 0; i < run->noptions; i++)
     bind_option(&b, run->option_names[i], run->option_values[i], symbols);
   glow_binds_resolve(&b.symbols);
@@ -252,9 +204,7 @@ static bool run_bind(GlowPassRun *run, bool symbols) {
   if (glow_context_error_count(run->ctx) != errors)
     return false;
   glow_pass_changed(run, NULL, NULL);
-  map_module(&b, substitute, substitute_size);
-  run->module->extents.count = 0;
-  map_module(&b, note_extents, note_size);
+  glow_retype(run->module, substitute, substitute_size, &b);
   return glow_context_error_count(run->ctx) == errors && glow_reinfer_module(run->module);
 }
 
