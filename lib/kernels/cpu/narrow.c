@@ -215,11 +215,11 @@ INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *s
                         const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+  if (NARROW_SQUARES && p->step) {
+    narrow_band_of_squares(u, rows, columns, sums, y, add);
+    return;
+  }
   ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS) {
-    if (NARROW_SQUARES && p->step) {
-      narrow_band_of_squares(u, rows, col, columns - col, sums, y + col * size, add + col);
-      continue;
-    }
     ROLLED for (int64_t r = 0; r < rows; r++)
         narrow_row(u, u->x + r * p->sh * u->row, col, columns - col, sums,
                    y + (r * p->yh + col) * size, add + r * p->ah + col);

@@ -29,11 +29,13 @@ INLINE void narrow_release(const GlowNarrowParams *p) {
     __builtin_ia32_tilerelease();
 }
 
-/* Sums of one or two tiles of outputs, whose windows are at x, by one or two panels. */
+/* Sums of one or two tiles of outputs, whose windows are at x, by one or two panels, stored at `to`
+ * in rows of so many bytes. Each step fetches `ahead` cache lines from `next` on. */
 INLINE void narrow_square(int tiles, int panels, const Unit *u, const NarrowX *const *x,
-                          const int8_t *w, const int32_t *start, int32_t *sums) {
+                          const int8_t *w, const int8_t *next, int64_t ahead, const int32_t *start,
+                          int32_t *const *to, size_t row) {
   const GlowNarrowParams *p = u->p;
-  const size_t step = (size_t)(p->sw * u->pixel), line = NARROW_COLUMNS * sizeof(int32_t);
+  const size_t step = (size_t)(p->sw * u->pixel);
   __builtin_ia32_tileloadd64(0, start, 0);
   if (panels > 1)
     __builtin_ia32_tileloadd64(1, start + DOT_PANEL, 0);
@@ -58,18 +60,20 @@ INLINE void narrow_square(int tiles, int panels, const Unit *u, const NarrowX *c
           if (panels > 1)
             __builtin_ia32_tdpbusd(3, 5, 7);
         }
+        ROLLED for (int64_t i = 0; i < ahead; i++, next += DOT_BYTES)
+            __builtin_prefetch(next, 0, 2);
         w += p->step * DOT_BYTES;
         at += p->step * DOT_GROUP;
       }
     }
   }
-  __builtin_ia32_tilestored64(0, sums, line);
+  __builtin_ia32_tilestored64(0, to[0], row);
   if (panels > 1)
-    __builtin_ia32_tilestored64(1, sums + DOT_PANEL, line);
+    __builtin_ia32_tilestored64(1, to[0] + DOT_PANEL, row);
   if (tiles > 1)
-    __builtin_ia32_tilestored64(2, sums + NARROW_SQUARE * NARROW_COLUMNS, line);
+    __builtin_ia32_tilestored64(2, to[1], row);
   if (tiles > 1 && panels > 1)
-    __builtin_ia32_tilestored64(3, sums + NARROW_SQUARE * NARROW_COLUMNS + DOT_PANEL, line);
+    __builtin_ia32_tilestored64(3, to[1] + DOT_PANEL, row);
 }
 
 /* Where outputs lie: `seen` of a row, of which one begins every `pitch` outputs. */
@@ -94,55 +98,85 @@ INLINE void narrow_outputs(const Unit *u, NarrowLines l, int64_t from, int64_t t
   }
 }
 
-/* `count` outputs, the first of which is at x, by one or two panels of `columns` filters from `col`
- * on. */
-INLINE void narrow_line_of_squares(int panels, const Unit *u, NarrowLines l, const NarrowX *x,
-                                   int64_t count, int64_t col, int64_t columns, int32_t *sums,
-                                   char *y, const uint8_t *add) {
+/* One or two tiles of a line of outputs: outputs [begin, end), and for each tile the first one that
+ * it has and where the window of that is. */
+typedef struct NarrowBlock {
+  int64_t begin, end, first[2];
+  const NarrowX *from[2];
+  bool both;
+} NarrowBlock;
+
+/* The block at output `at` of `count`, of which the first is at x. */
+INLINE NarrowBlock narrow_block(const Unit *u, const NarrowX *x, int64_t at, int64_t count) {
+  const GlowNarrowParams *p = u->p;
+  NarrowBlock b = {.begin = at, .end = at + 2 * p->cols, .both = count - at > p->cols};
+  if (b.end > count)
+    b.end = count;
+  UNROLL for (int i = 0; i < 2; i++) {
+    const int64_t begin = at + i * p->cols, last = count - p->cols;
+    b.first[i] = begin < last ? begin : last < 0 && p->copied ? 0 : last;
+    b.from[i] = x + b.first[i] * p->sw * u->pixel;
+  }
+  return b;
+}
+
+/* A block by one or two panels of `columns` filters from `col` on. Whole tiles of sums that nobody
+ * finishes are stored where they belong, if all outputs of a line do. */
+INLINE void narrow_block_results(int panels, const Unit *u, NarrowLines l, const NarrowBlock *b,
+                                 const int8_t *next, int64_t ahead, int64_t col, int64_t columns,
+                                 int32_t *sums, char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int8_t *w = u->w + col / DOT_PANEL * u->panel;
-  const int64_t pixel = p->sw * u->pixel;
-  ROLLED for (int64_t at = 0; at < count; at += 2 * p->cols) {
-    int64_t first[2];
-    const NarrowX *from[2];
-    UNROLL for (int i = 0; i < 2; i++) {
-      const int64_t begin = at + i * p->cols, last = count - p->cols;
-      first[i] = begin < last ? begin : last < 0 && p->copied ? 0 : last;
-      from[i] = x + first[i] * pixel;
-    }
-    const bool both = count - at > p->cols;
-    if (both)
-      narrow_square(2, panels, u, from, w, u->start + col, sums);
-    else
-      narrow_square(1, panels, u, from, w, u->start + col, sums);
-    ROLLED for (int64_t i = 0; i < 1 + both; i++) {
-      const int64_t begin = at + i * p->cols,
-                    end = begin + p->cols < count ? begin + p->cols : count;
-      narrow_outputs(u, l, begin, end, col, columns,
-                     sums + (i * NARROW_SQUARE + begin - first[i]) * NARROW_COLUMNS, y, add);
-    }
+  int32_t *to[2] = {sums, sums + NARROW_SQUARE * NARROW_COLUMNS};
+  size_t row = NARROW_COLUMNS * sizeof(int32_t);
+  const bool placed = p->result == GLOW_NARROW_RESULT_SUMS && l.seen == l.pitch &&
+                      l.seen >= p->cols && columns >= panels * DOT_PANEL;
+  if (placed) {
+    row = (size_t)p->yw * sizeof(int32_t);
+    UNROLL for (int i = 0; i < 2; i++) to[i] = (int32_t *)(void *)y + b->first[i] * p->yw;
+  }
+  if (b->both)
+    narrow_square(2, panels, u, b->from, w, next, ahead, u->start + col, to, row);
+  else
+    narrow_square(1, panels, u, b->from, w, next, ahead, u->start + col, to, row);
+  if (placed)
+    return;
+  ROLLED for (int64_t i = 0; i < 1 + b->both; i++) {
+    const int64_t begin = b->begin + i * p->cols;
+    const int64_t end = begin + p->cols < b->end ? begin + p->cols : b->end;
+    narrow_outputs(u, l, begin, end, col, columns,
+                   sums + (i * NARROW_SQUARE + begin - b->first[i]) * NARROW_COLUMNS, y, add);
   }
 }
 
-/* Some output rows of an image by the filters of a tile. */
-INLINE void narrow_band_of_squares(const Unit *u, int64_t rows, int64_t col, int64_t columns,
-                                   int32_t *sums, char *y, const uint8_t *add) {
+/* Some output rows of an image by the filters of a unit: a block by all filters, so that it stays
+ * in the first level of cache. */
+INLINE void narrow_band_of_squares(const Unit *u, int64_t rows, int64_t columns, int32_t *sums,
+                                   char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
-  const int64_t lines = p->pitch ? 1 : rows,
-                count = p->pitch ? (rows - 1) * p->pitch + p->ow : p->ow;
+  const int64_t lines = p->pitch ? 1 : rows;
+  const int64_t count = p->pitch ? (rows - 1) * p->pitch + p->ow : p->ow;
   const bool joined = p->pitch == p->ow && p->yh == p->ow * p->yw && p->ah == p->ow * p->aw;
-  NarrowLines l = {p->ow, p->pitch};
-  if (joined || !p->pitch)
-    l = (NarrowLines){count, count};
-  ROLLED for (int64_t r = 0; r < lines; r++) {
+  const NarrowLines l =
+      joined || !p->pitch ? (NarrowLines){count, count} : (NarrowLines){p->ow, p->pitch};
+  const int64_t fetched = p->kh * p->runs * p->run / p->step * p->ahead * DOT_BYTES;
+  const int8_t *next = u->w + p->columns / DOT_PANEL * u->panel;
+  const int8_t *last = next + (next - u->w);
+  ROLLED for (int64_t r = 0; r < lines; r++, y += p->yh * size, add += p->ah) {
     const NarrowX *x = u->x + r * p->sh * u->row;
-    if (columns > DOT_PANEL)
-      narrow_line_of_squares(2, u, l, x, count, col, columns, sums, y, add);
-    else
-      narrow_line_of_squares(1, u, l, x, count, col, columns, sums, y, add);
-    y += p->yh * size;
-    add += p->ah;
+    ROLLED for (int64_t at = 0; at < count; at += 2 * p->cols) {
+      const NarrowBlock b = narrow_block(u, x, at, count);
+      ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS, next += fetched) {
+        const int64_t ahead = next < last ? p->ahead : 0;
+        if (columns - col > DOT_PANEL)
+          narrow_block_results(2, u, l, &b, next, ahead, col, columns - col, sums, y + col * size,
+                               add + col);
+        else
+          narrow_block_results(1, u, l, &b, next, ahead, col, columns - col, sums, y + col * size,
+                               add + col);
+      }
+    }
   }
 }
 
@@ -150,8 +184,8 @@ INLINE void narrow_band_of_squares(const Unit *u, int64_t rows, int64_t col, int
 
 INLINE void narrow_configure(const GlowNarrowParams *p) {}
 INLINE void narrow_release(const GlowNarrowParams *p) {}
-INLINE void narrow_band_of_squares(const Unit *u, int64_t rows, int64_t col, int64_t columns,
-                                   int32_t *sums, char *y, const uint8_t *add) {}
+INLINE void narrow_band_of_squares(const Unit *u, int64_t rows, int64_t columns, int32_t *sums,
+                                   char *y, const uint8_t *add) {}
 
 #endif
 #endif

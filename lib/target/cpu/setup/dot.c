@@ -94,7 +94,7 @@ static int64_t proofs(const GlowCpuNumbers *cpu, const GlowNarrowParams *p) {
  * a quarter of the second level of cache, but threads want some units. */
 static void cut_for_registers(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
   int64_t row = 2 * p->line * p->tap * GROUP * p->sh, few = glow_div_up(FEW_UNITS, p->images);
-  p->pitch = 0;
+  p->pitch = p->ahead = 0;
   p->tiles = glow_div_up(p->ow, glow_narrow_pixels(cpu));
   p->cols = glow_div_up(p->ow, p->tiles);
   p->narrow = p->tiles * p->cols - p->ow;
@@ -113,7 +113,7 @@ static int64_t pitch_of(const GlowNarrowParams *p) {
   return even && (p->band - 1) * pitch + p->ow <= apart ? pitch : 0;
 }
 
-/* Square tiles: a band and the filters of a unit fill a quarter of the second level of cache each. */
+/* Square tiles: a band, and filters of a unit, fill a quarter of the second level of cache each. */
 static void cut_for_squares(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
   int64_t row = p->line * p->tap * GROUP * p->sh, filter = p->kh * p->kw * p->tap * GROUP;
   int64_t few = glow_div_up(FEW_UNITS, p->images * glow_div_up(p->oc, LEAST_COLUMNS));
@@ -129,6 +129,10 @@ static void cut_for_squares(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
   p->cols =
       p->pitch ? glow_min64(all, GLOW_SQUARE) : glow_div_up(all, glow_div_up(all, GLOW_SQUARE));
   p->tiles = p->narrow = 0;
+  /* Where each filter is needed once, those of the next unit are fetched meanwhile. */
+  int64_t blocks = glow_div_up(all, 2 * p->cols) * (p->pitch ? 1 : p->band);
+  p->ahead =
+      p->images * p->bands == 1 ? glow_div_up(2 * PANEL * GROUP * p->step / LINE, blocks) : 0;
 }
 
 void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup *setup) {
