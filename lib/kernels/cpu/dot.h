@@ -17,13 +17,19 @@
 
 enum { DOT_PANEL = 16, DOT_GROUP = 4, DOT_BYTES = DOT_PANEL * DOT_GROUP };
 
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define DOT_FOURS 1 /* VNNI */
+#else
+#define DOT_FOURS 0
+#endif
+
 /* A register of bytes of a panel, one of pairs, and the columns that they are of. */
-#ifdef __AVX512VNNI__
+#if DOT_FOURS
 typedef uint8_t DotA;
-enum { DOT_VNNI = 1, DOT_WIDTH = GLOW_VL };
+enum { DOT_VNNI = DOT_FOURS, DOT_WIDTH = GLOW_VL };
 #else
 typedef int16_t DotA;
-enum { DOT_VNNI = 0, DOT_WIDTH = GLOW_VL / 2 };
+enum { DOT_VNNI = DOT_FOURS, DOT_WIDTH = GLOW_VL / 2 };
 typedef int8_t DotI8 __attribute__((vector_size(GLOW_VL * 2), aligned(1)));
 typedef uint8_t DotU8 __attribute__((vector_size(GLOW_VL * 2), aligned(1)));
 typedef int16_t DotPairs __attribute__((vector_size(GLOW_VL * 4), aligned(2)));
@@ -51,7 +57,7 @@ INLINE GlowVecI dot_splat(int32_t s) {
   return v;
 }
 
-#ifdef __AVX512VNNI__
+#if DOT_FOURS
 typedef GlowVecI DotB;
 INLINE DotB dot_columns(const int8_t *b, bool unsigned_b) {
   const GlowVecI v = *(const GlowVecI *)(const void *)b;
@@ -62,9 +68,13 @@ INLINE GlowVecI dot_row(const DotA *a) {
   __builtin_memcpy(&four, a, sizeof four);
   return dot_splat(four);
 }
-typedef int32_t DotLanes __attribute__((vector_size(64)));
+typedef int32_t DotLanes __attribute__((vector_size(GLOW_VL * 4)));
 INLINE GlowVecI dot_step(GlowVecI acc, GlowVecI a, DotB b) {
+#if GLOW_VL == 16
   return (GlowVecI)__builtin_ia32_vpdpbusd512((DotLanes)acc, (DotLanes)a, (DotLanes)b);
+#else
+  return (GlowVecI)__builtin_ia32_vpdpbusd256((DotLanes)acc, (DotLanes)a, (DotLanes)b);
+#endif
 }
 #else
 typedef DotPairs DotB;
@@ -149,7 +159,7 @@ INLINE void dot_tile(int rows, int vectors, const DotBlock *t, int64_t row, int6
     }
   }
   UNROLL for (int i = 0; i < rows; i++) {
-#ifdef __AVX512VNNI__
+#if DOT_FOURS
     UNROLL for (int j = 0; j < vectors; j++) dot_finish(t, acc[i][j], row + i, col + j * GLOW_VL);
 #else
     UNROLL for (int j = 0; j < vectors; j += 2)
@@ -254,7 +264,7 @@ INLINE int32_t dot_b_bias(bool is_signed) { return DOT_VNNI && !is_signed ? -128
 /* `count` neighbours of a row. */
 INLINE void dot_widen(DotA *to, const uint8_t *from, int64_t count, bool is_signed) {
   for (int64_t k = 0; k < count; k++) {
-#ifdef __AVX512VNNI__
+#if DOT_FOURS
     to[k] = from[k] ^ (is_signed ? 0x80 : 0);
 #else
     to[k] = is_signed ? (int8_t)from[k] : from[k];

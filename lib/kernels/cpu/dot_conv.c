@@ -220,9 +220,14 @@ INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesP
 /* ---- Columns --------------------------------------------------------------------------------- */
 
 /* Rows of X in a lane; registers of sums of a block; outputs that are summed up together. */
-enum { ROWS = DOT_VNNI ? 4 : 2, WIDE = 4, BLOCK = WIDE * GLOW_VL, SIDE = GLOW_VL == 16 ? 4 : 2 };
+#if DOT_FOURS && GLOW_VL == 16
+enum { ROWS = 4 };
+#else
+enum { ROWS = 2 };
+#endif
+enum { WIDE = 4, BLOCK = WIDE * GLOW_VL, SIDE = GLOW_VL == 16 ? 4 : 2 };
 
-#ifdef __AVX512VNNI__
+#if DOT_FOURS && GLOW_VL == 16
 typedef uint8_t Bytes64 __attribute__((vector_size(64), aligned(1)));
 typedef int16_t Words32 __attribute__((vector_size(64)));
 #define BYTES16(o)                                                                                 \
@@ -321,7 +326,7 @@ INLINE bool pack_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
         const uint8_t byte = from[(g * ROWS + r) * p->wh + k * p->ww];
         const int32_t weight = (p->w_signed ? (int8_t)byte : byte) - zero;
         fits &= fits_lane(weight);
-        bytes |= ((uint32_t)weight & (DOT_VNNI ? 0xff : 0xffff)) << r * (32 / ROWS);
+        bytes |= ((uint32_t)weight & (ROWS == 4 ? 0xff : 0xffff)) << r * (32 / ROWS);
         sum += weight;
       }
       w[(k * groups + g) * BLOCK + i] = (int32_t)bytes;
@@ -430,7 +435,7 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
                     char *scratch) {
   const GlowDotLanesParams p = *params;
   const GlowDotLanesPtrs at = GLOW_DOT_LANES_PTRS(ptrs);
-  const int32_t bias = dot_a_bias(p.x_signed);
+  const int32_t bias = ROWS == 4 ? dot_a_bias(p.x_signed) : 0;
   const int32_t outside = outside_of(&p, &at), zero = p.x_zeros ? outside : 0;
   bool fits = p.blocks > 0;
   ROLLED for (int64_t b = 0; fits && b < p.blocks; b++) {

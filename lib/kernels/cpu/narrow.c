@@ -19,20 +19,15 @@
  * from `col` on; or results, where narrow_is_direct. */
 INLINE void narrow_some(int count, const Unit *u, const NarrowX *x, const int8_t *w, int64_t col,
                         int64_t columns, int32_t *sums, char *y) {
-#if NARROW_PROVES
-  GlowVecI acc[NARROW_PIXELS][2];
+  GlowVecI acc[NARROW_PIXELS][NARROW_VECTORS];
   narrow_sums(count, u, x, w, u->start + col, acc);
+#if NARROW_DIRECT
   if (narrow_is_direct(u, columns)) {
     narrow_direct(count, u, col, acc, y);
     return;
   }
-  UNROLL for (int i = 0; i < count; i++) {
-    UNROLL for (int j = 0; j < 2; j++) *(GlowVecI *)(sums + i * NARROW_COLUMNS + j * GLOW_VL) =
-        acc[i][j];
-  }
-#else
-  narrow_sums(count, u, x, w, u->start + col, sums);
 #endif
+  narrow_keep(count, u->start + col, acc, sums);
 }
 
 /* One tile of each number of pixels that a register tile holds: selected by a number that compiled

@@ -53,14 +53,14 @@ INLINE GlowVec narrow_result(Form f, const Unit *u, GlowVecI sum, int64_t col, c
 
 /* Whether the sums of a tile of so many columns become bytes in registers. */
 INLINE bool narrow_is_direct(const Unit *u, int64_t columns) {
-  return NARROW_PROVES && columns >= NARROW_COLUMNS && u->p->result == GLOW_NARROW_RESULT_BYTES &&
+  return NARROW_DIRECT && columns >= NARROW_COLUMNS && u->p->result == GLOW_NARROW_RESULT_BYTES &&
          !u->p->adds && !u->nan;
 }
 
-#if NARROW_PROVES
+#if NARROW_DIRECT
 /* The bytes of `count` pixels, two at a time. Packing makes 0 of what is below: signed results are
  * 128 larger meanwhile. */
-INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)[2], char *y) {
+INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)[NARROW_VECTORS], char *y) {
   typedef char Bytes __attribute__((vector_size(32)));
   typedef char Half __attribute__((vector_size(16), aligned(1)));
   const Form f = {GLOW_NARROW_RESULT_BYTES, false};
@@ -124,7 +124,7 @@ INLINE void narrow_pixels(Form f, const Unit *u, int64_t count, int64_t col, int
                           const int32_t *sums, char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = f.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
-  if (!NARROW_PROVES && columns >= NARROW_COLUMNS) {
+  if (!NARROW_DIRECT && columns >= NARROW_COLUMNS) {
     ROLLED for (int64_t i = 0; i < count; i++) {
       UNROLL for (int at = 0; at < NARROW_COLUMNS; at += GLOW_VL)
           narrow_whole(f, u, *(const GlowVecI *)(sums + i * NARROW_COLUMNS + at), col + at,

@@ -19,6 +19,12 @@
 #include "dot.h"
 
 #if defined(__AVX2__) && GLOW_VL == 8
+#define NARROW_DIRECT 1 /* sums become bytes in registers */
+typedef int16_t NarrowTwo __attribute__((vector_size(32), aligned(2)));
+#else
+#define NARROW_DIRECT 0
+#endif
+#if NARROW_DIRECT && !DOT_FOURS
 #define NARROW_PROVES 1 /* its sums need orders */
 typedef uint8_t NarrowX;
 enum { NARROW_PIXELS = 4, NARROW_MANY = 16 };
@@ -91,7 +97,6 @@ INLINE NarrowOrder narrow_order_of(const GlowNarrowParams *p, const uint32_t *or
 #if NARROW_PROVES
 
 typedef char NarrowFour __attribute__((vector_size(32), aligned(1)));
-typedef int16_t NarrowTwo __attribute__((vector_size(32), aligned(2)));
 
 INLINE NarrowFour narrow_load(const int8_t *w) { return *(const NarrowFour *)(const void *)w; }
 /* Returns p and emits nothing; what was loaded from there is loaded again. Loops of tiles have one
@@ -185,7 +190,7 @@ NARROW_APART void narrow_order(int64_t groups, int64_t run, bool proves, uint32_
 
 /* Sums of `count` pixels from x on by the filters from panel w on. */
 INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t *w,
-                        const int32_t *start, GlowVecI (*acc)[2]) {
+                        const int32_t *start, GlowVecI (*acc)[NARROW_VECTORS]) {
   const int64_t step = t->p->sw * t->pixel;
   const NarrowTwo ones = narrow_twos(1);
   const uint32_t *list = t->order.groups;
@@ -236,7 +241,7 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
 #else
 
 INLINE GlowVecI narrow_weights(GlowVecI sum, const int8_t *w) {
-#ifdef __AVX512VNNI__
+#if DOT_FOURS
   sum = dot_step(sum, dot_splat(0x01010101), dot_columns(w, false));
 #endif
   return sum;
@@ -244,9 +249,8 @@ INLINE GlowVecI narrow_weights(GlowVecI sum, const int8_t *w) {
 
 /* Sums of `count` pixels from x on by the filters from panel w on. */
 INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t *w,
-                        const int32_t *start, int32_t *sums) {
+                        const int32_t *start, GlowVecI (*acc)[NARROW_VECTORS]) {
   const GlowNarrowParams *p = t->p;
-  GlowVecI acc[NARROW_PIXELS][NARROW_VECTORS];
   const int64_t step = p->sw * t->pixel;
   UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
     const GlowVecI first = DOT_VNNI ? *(const GlowVecI *)(start + j * GLOW_VL) : dot_splat(0);
@@ -268,10 +272,17 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
       }
     }
   }
+}
+
+#endif
+
+/* Stores what narrow_sums gave. */
+INLINE void narrow_keep(int count, const int32_t *start, GlowVecI (*acc)[NARROW_VECTORS],
+                        int32_t *sums) {
   UNROLL for (int i = 0; i < count; i++) {
     int32_t *to = sums + i * NARROW_COLUMNS;
-#ifdef __AVX512VNNI__
-    UNROLL for (int j = 0; j < NARROW_VECTORS; j++) * (GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
+#if DOT_FOURS || NARROW_PROVES
+    UNROLL for (int j = 0; j < NARROW_VECTORS; j++) *(GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
 #else
     UNROLL for (int j = 0; j < NARROW_VECTORS; j += 2) {
       const int64_t at = j * NARROW_WIDTH;
@@ -282,5 +293,4 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
   }
 }
 
-#endif
 #endif

@@ -35,6 +35,7 @@ GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa) {
                           .tile_vectors = isa->tile_vectors,
                           .l1 = isa->l1,
                           .l2 = isa->l2,
+                          .fours = strstr(isa->features, "vnni") != NULL,
                           .squares = strstr(isa->features, "amx-int8") != NULL};
 }
 
@@ -71,6 +72,9 @@ bool glow_isa_runs_here(const GlowIsa *isa) {
   case GLOW_ISA_X86_64_V3:
     __builtin_cpu_init();
     return __builtin_cpu_supports("x86-64-v3") != 0;
+  case GLOW_ISA_X86_64_V3_VNNI:
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("x86-64-v3") && __builtin_cpu_supports("avxvnni");
   case GLOW_ISA_X86_64_V4:
     __builtin_cpu_init();
     return __builtin_cpu_supports("x86-64-v4") != 0;

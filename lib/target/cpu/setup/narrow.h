@@ -4,9 +4,10 @@
 
 #include "target/cpu/setup/setup.h"
 
-/* Whether sums need to know of weights that they stay in 16 bits: AVX2 without VNNI, the only row
- * with eight lanes. */
-static inline bool glow_narrow_proves(const GlowCpuNumbers *cpu) { return cpu->vl == 8; }
+/* Whether sums need to know of weights that they stay in 16 bits: AVX2 without VNNI. */
+static inline bool glow_narrow_proves(const GlowCpuNumbers *cpu) {
+  return cpu->vl == 8 && !cpu->fours;
+}
 
 /* Pixels of a tile, NARROW_PIXELS of lib/kernels/cpu/narrow_sums.h. */
 static inline int64_t glow_narrow_pixels(const GlowCpuNumbers *cpu) {

@@ -13,11 +13,11 @@
 
 enum { GLOW_TILE_SIZES = 4, GLOW_SETUP_TILES = 5 };
 
-/* What a setup knows of a machine: columns of isa.def, and whether its features have square tiles
- * of bytes (AMX). */
+/* What a setup knows of a machine: columns of isa.def, and whether its features multiply four bytes
+ * in a lane (VNNI) and have square tiles of bytes (AMX). */
 typedef struct GlowCpuNumbers {
   int64_t vl, tile_pixels, tile_vectors, l1, l2;
-  bool squares;
+  bool fours, squares;
 } GlowCpuNumbers;
 
 /* A tile of the table: a GlowTileKind, and as many sizes as that has. GLOW_TILE_NONE: no tile. */
