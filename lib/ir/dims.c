@@ -143,6 +143,19 @@ static int precision(GlowDim d) {
   return d.extent ? 3 : of[d.kind];
 }
 
+/* Whether two symbols are the same extent for all that they follow from. If not, the context
+ * remembers them for the message. */
+static bool is_same(GlowDim a, GlowDim b) {
+  GlowForm x, y;
+  GlowContext *ctx = a.extent->ctx;
+  if (glow_dim_is_same(a, b) ||
+      (form_of(ctx, a, &x) && form_of(ctx, b, &y) && glow_form_equals(&x, &y)))
+    return true;
+  ctx->apart[0] = a.extent;
+  ctx->apart[1] = b.extent;
+  return false;
+}
+
 bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result) {
   if (precision(a) < precision(b)) {
     GlowDim swap = a;
@@ -154,6 +167,8 @@ bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result) {
     return true;
   if (a.kind == GLOW_DIM_EXACT)
     return glow_dim_allows(b, a.size);
+  if (a.extent && b.extent)
+    return is_same(a, b);
   if (a.extent)
     return a.extent->least <= b.size;
   result->size = a.size < b.size ? a.size : b.size;
@@ -173,6 +188,9 @@ bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result) {
     *result = a.kind == GLOW_DIM_EXACT ? a : b;
   } else if (glow_dim_is_same(a, b)) {
     *result = a;
+  } else if (a.extent && b.extent) {
+    *result = a;
+    return is_same(a, b);
   } else if (glow_dim_has_size(a) && glow_dim_has_size(b)) {
     *result = GLOW_BOUND(a.size > b.size ? a.size : b.size);
   }

@@ -33,6 +33,7 @@ struct GlowContext {
   struct GlowTypeEntry *types;     /* lib/tensor: interned types */
   struct GlowLayoutEntry *layouts; /* lib/tensor: interned layouts */
   struct GlowExtentEntry *extents; /* lib/tensor: interned symbols, newest first */
+  const struct GlowExtent *apart[2]; /* lib/ir: symbols that the inference under way needs equal */
   struct GlowAtomEntry *atoms;     /* lib/tensor: interned atoms of forms, newest first */
   struct GlowBlob *blobs;          /* lib/tensor: files mapped and heap blobs, newest first */
   int64_t tensor_bytes;            /* lib/tensor: bytes that living tensors own */

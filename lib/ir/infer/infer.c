@@ -23,11 +23,28 @@ static const char *op_name(const GlowOpDesc *d, const GlowNode *n) {
   return instr || !d->node ? d->instr : d->node;
 }
 
+static const char *text_of(GlowContext *ctx, const GlowExtent *e) {
+  return e->form ? glow_arena_printf(ctx->arena, "$%s = %s", e->symbol, e->text)
+                 : glow_arena_printf(ctx->arena, "$%s : %s", e->symbol, glow_extent_str(ctx, e));
+}
+
+/* Says which symbols would have to be equal, and the option that makes them so. */
+static void note_symbols(GlowContext *ctx, GlowLoc loc, const GlowExtent *a, const GlowExtent *b) {
+  if (a->form || b->form)
+    glow_note(ctx, loc, "'%s' and '%s' may differ", text_of(ctx, a), text_of(ctx, b));
+  else
+    glow_note(ctx, loc, "'%s' and '%s' may differ; -bind='%s=%s' makes them one", text_of(ctx, a),
+              text_of(ctx, b), b->symbol, a->symbol);
+}
+
 bool glow_infer_error(const GlowInfer *in, const char *format, ...) {
+  const GlowExtent *const *apart = in->ctx->apart;
   va_list args;
   va_start(args, format);
   report(in->ctx, in->loc, op_name(in->desc, in->node), format, args);
   va_end(args);
+  if (apart[0])
+    note_symbols(in->ctx, in->loc, apart[0], apart[1]);
   return false;
 }
 
@@ -192,8 +209,9 @@ const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types
       if (glow_dim_broadcast(before, d, &dims[k]))
         continue;
       *error = glow_arena_printf(in->ctx->arena,
-                                 "shapes do not broadcast: extents %lld and %lld of axis %d",
-                                 (long long)before.size, (long long)d.size, (int)k - (int)rank);
+                                 "shapes do not broadcast: extents %s and %s of axis %d",
+                                 glow_dim_str(in->ctx, before), glow_dim_str(in->ctx, d),
+                                 (int)k - (int)rank);
       return NULL;
     }
   }
@@ -248,6 +266,7 @@ static void adopt_quantization(GlowInfer *in, uint32_t i, const GlowType *claim)
 bool glow_infer_run(GlowInfer *in) {
   if (!in->runtime)
     glow_deadline_check(in->ctx, in->loc);
+  in->ctx->apart[0] = NULL;
   for (uint32_t i = 0; i < in->nout; i++)
     in->out[i] = NULL;
   if (!infer(in))
