@@ -23,6 +23,12 @@ typedef struct GlowValue GlowValue; /* storage, a parameter, a result, or a buff
  * NULL. NULL if memory is exhausted. */
 GLOW_API GlowModule *glow_module_new(GlowContext *ctx, const char *name);
 
+/* ---- Extents: $NAME -------------------------------------------------------------------------- */
+/* A symbol that types may name from now on, with its range, or with its definition and, if it is
+ * narrower, its range: "$N : 1..512", "$H : 32..640 step 32", "$M = $N * 2 + 1". BAD_INPUT after a
+ * diagnostic. */
+GLOW_API GlowStatus glow_add_extent(GlowModule *m, const char *declaration);
+
 /* ---- Storage: @name -------------------------------------------------------------------------- */
 /* Bound by the caller for each run: glow_add_placeholder(m, "image", "float<8 x 28 x 28 x 1>"). */
 GLOW_API GlowValue *glow_add_placeholder(GlowModule *m, const char *name, const char *type);

@@ -49,7 +49,8 @@ void glow_session_close_fn(void *session); /* for glow_defer_push */
 /* Adds an input, or the value of a variable: NAME=SOURCE, or SOURCE alone when the model has one
  * input. SOURCE is a file (.npy, .pb, PNG, JPEG, PGM or PPM, recognised by content; anything else
  * is raw bytes in the declared type), `splat:VALUE`, or `random:SEED` (floats uniform in [0, 1),
- * integers 0 to 9). */
+ * integers 0 to 9). These two have the input's shape, with the largest extents of symbols that have
+ * ranges, or the shape behind another `:`, as `random:1:4x768`. */
 GlowStatus glow_session_add_input(GlowSession *s, const char *spec, const GlowImageOptions *image);
 /* What follows the name of an input or variable in NAME=SOURCE, and sets *name; the name is the
  * longest that there is. SOURCE alone means the only input. NULL after a diagnostic. */

@@ -9,6 +9,7 @@
 #include "driver/session.h"
 #include "import/onnx/onnx.h"
 #include "support/file.h"
+#include "tensor/binds.h"
 #include "tensor/element.h"
 
 static bool ends_with(const char *s, const char *suffix) {
@@ -130,26 +131,61 @@ static bool read_fitting(const char *text, const GlowType *type, GlowScalar *val
   return magnitude <= most;
 }
 
-/* splat:VALUE and random:SEED. */
+/* The type of an input that is made: its own, with the shape that the text says, or with the
+ * largest extents of symbols that have ranges. NULL after a diagnostic. */
+static const GlowType *made_type(GlowContext *ctx, const char *spec, const char *shape,
+                                 GlowStr name, const GlowType *type) {
+  GlowDim dims[GLOW_MAX_RANK];
+  uint32_t rank = type->rank;
+  bool tensor = type->cls == GLOW_TYPE_TENSOR && type->kind != GLOW_KIND_STRING, fits = true;
+  if (!tensor || (!shape && (type->unranked || glow_type_is_static(type))))
+    return type;
+  if (shape)
+    fits = glow_bind_parse_shape(shape, dims, &rank) && (type->unranked || rank == type->rank);
+  for (uint32_t i = 0; fits && i < rank; i++) {
+    if (!shape && type->dims[i].extent)
+      dims[i] = GLOW_EXACT(type->dims[i].size);
+    else if (!shape)
+      dims[i] = type->dims[i];
+    else
+      fits = dims[i].kind == GLOW_DIM_EXACT &&
+             (type->unranked || glow_dim_allows(type->dims[i], dims[i].size));
+  }
+  if (!fits || glow_type_check_dims(type->kind, rank, dims)) {
+    glow_error(ctx, GLOW_NOWHERE, "input '%s' is %s, which the shape of '%s' does not fit", name,
+               glow_type_str(ctx, type), spec);
+    return NULL;
+  }
+  return glow_type_with_dims(ctx, type, rank, dims);
+}
+
+/* splat:VALUE and random:SEED, and a shape behind another `:`. */
 static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, const GlowType *type) {
   GlowContext *ctx = s->ctx;
   bool random = !strncmp(spec, "random:", 7);
   const char *text = spec + (random ? 7 : 6), *problem = NULL;
   char *end;
+  const char *shape = strchr(text, ':');
   errno = 0;
   uint64_t seed = random && isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
   GlowScalar value;
   if (!random)
     glow_parse_double(text, &end);
-  if (random ? !isdigit((unsigned char)*text) || *end || errno : end == text || *end) {
+  bool ends = !*end || end == shape;
+  if (random ? !isdigit((unsigned char)*text) || !ends || errno : end == text || !ends) {
     glow_error(ctx, GLOW_NOWHERE, "input '%s': '%s' is not a %s", name, text,
                random ? "seed: a number from 0 to 2^64 - 1" : "number");
     return NULL;
   }
+  type = made_type(ctx, spec, shape ? shape + 1 : NULL, name, type);
+  if (!type)
+    return NULL;
   if (type->cls != GLOW_TYPE_TENSOR || type->kind == GLOW_KIND_STRING)
     problem = "makes tensors of numbers";
   else if (!glow_type_is_static(type))
-    problem = "needs a static shape; -bind='NAME=EXTENT' closes open dimensions";
+    problem = "needs a static shape; -bind='NAME=EXTENT' closes open dimensions, or one behind it "
+              "such as "
+              ":1x3x32x32";
   else if (!random && !read_fitting(text, type, &value))
     problem = "does not fit";
   if (problem) {

@@ -79,6 +79,16 @@ static bool take_data(GlowContext *ctx, const Request *r, const GlowType *type, 
   return true;
 }
 
+static void add_extent(GlowContext *ctx, void *arg) {
+  Request *r = arg;
+  (void)ctx;
+  r->ok = glow_extent_declare(r->module, "extent", r->type);
+}
+
+GlowStatus glow_add_extent(GlowModule *m, const char *declaration) {
+  return request(m, add_extent, &(Request){.type = declaration});
+}
+
 static void add_storage(GlowContext *ctx, void *arg) {
   Request *r = arg;
   const char *what = r->name ? r->name : "builder";

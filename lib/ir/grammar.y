@@ -42,6 +42,7 @@ file ::= header items.
 file ::= FRAGMENT COLON type(T).              { p->fragment_type = T; }
 file ::= FRAGMENT EQ init.
 file ::= FRAGMENT LBRACE attrlist RBRACE.
+file ::= FRAGMENT extent.
 
 header ::= .
 header ::= MODULE(T) modname(N) attrs.        { glow_parse_header(p, &T, N.length ? &N : NULL); }
@@ -73,15 +74,16 @@ storage ::= VARIABLE GLOBAL(N) COLON type(T) EQ init loc. {
 storage ::= CONSTANT GLOBAL(N) COLON type(T) EQ init loc. {
   glow_parse_storage(p, GLOW_CONSTANT, &N, T, true);
 }
-storage ::= EXTENT DEFINITION(D).             { glow_parse_definition(p, &D, NULL, NULL); }
-storage ::= EXTENT DEFINITION(D) COLON RANGE(R). {
+storage ::= extent.
+extent ::= EXTENT DEFINITION(D).              { glow_parse_definition(p, &D, NULL, NULL); }
+extent ::= EXTENT DEFINITION(D) COLON RANGE(R). {
   glow_parse_definition(p, &D, &R, NULL);
 }
-storage ::= EXTENT DEFINITION(D) COLON RANGE(R) STEP INT(S). {
+extent ::= EXTENT DEFINITION(D) COLON RANGE(R) STEP INT(S). {
   glow_parse_definition(p, &D, &R, &S);
 }
-storage ::= EXTENT SYMBOL(N) COLON RANGE(R).  { glow_parse_extent(p, &N, &R, NULL); }
-storage ::= EXTENT SYMBOL(N) COLON RANGE(R) STEP INT(S). {
+extent ::= EXTENT SYMBOL(N) COLON RANGE(R).   { glow_parse_extent(p, &N, &R, NULL); }
+extent ::= EXTENT SYMBOL(N) COLON RANGE(R) STEP INT(S). {
   glow_parse_extent(p, &N, &R, &S);
 }
 init ::= SPLAT(T) LPAREN scalar RPAREN.       { glow_parse_init_splat(p, &T); }

@@ -432,6 +432,8 @@ const char *glow_op_nearest(const char *word, bool instr);
 /* Parsers for pieces of text, for callers that build modules by hand. `what` is the name of the
  * text in diagnostics. The text is copied. This one reads a type; NULL after a diagnostic. */
 const GlowType *glow_type_parse(GlowModule *m, const char *what, const char *text);
+/* Declares a symbol as the text does: '$N : 1..512', '$M = $N * 2'. False after a diagnostic. */
+bool glow_extent_declare(GlowModule *m, const char *what, const char *text);
 /* Reads the part after `=` in the declaration of a variable or constant of this type; eval and
  * payload are not allowed. */
 bool glow_init_parse(GlowModule *m, const char *what, const char *text, const GlowType *type,

@@ -51,6 +51,15 @@ const GlowType *glow_type_parse(GlowModule *m, const char *what, const char *tex
   return t && !glow_type_is_error(t) ? t : NULL;
 }
 
+bool glow_extent_declare(GlowModule *m, const char *what, const char *text) {
+  GlowParser *p = begin(m, what, text);
+  GlowDefer defer;
+  glow_defer_push(m->ctx, &defer, release, p->arena);
+  bool ok = read_fragment(p, GLOW_TOK_EXTENT, 0);
+  glow_defer_pop(m->ctx, &defer, true);
+  return ok;
+}
+
 bool glow_init_parse(GlowModule *m, const char *what, const char *text, const GlowType *type,
                      GlowInit *init) {
   GlowParser *p = begin(m, what, text);

@@ -81,12 +81,50 @@ static void build_graph(GlowContext *ctx) {
   glow_module_release(m);
 }
 
+/* Symbols with ranges and definitions. */
+static void build_open(GlowContext *ctx) {
+  GlowModule *m = glow_module_new(ctx, NULL);
+  CHECK(glow_add_extent(m, "$N : 1..512") == GLOW_OK);
+  CHECK(glow_add_extent(m, "$H : 32..64 step 32") == GLOW_OK);
+  CHECK(glow_add_extent(m, "$M = $N * 2") == GLOW_OK);
+  GlowBlock *f = glow_add_func(m, "main");
+  GlowValue *x = glow_add_param(f, "x", "float<$N x $H>");
+  GlowNodeArgs args = {.op = "Concat",
+                       .ins = (GlowValue *[]){x, x},
+                       .nins = 2,
+                       .members = "axis = 0",
+                       .names = (const char *[]){"y"},
+                       .nresults = 1};
+  GlowValue *y;
+  CHECK(glow_add_node(f, &args, &y, 1) == GLOW_OK && glow_add_return(f, INS(y)) == GLOW_OK);
+  CHECK(glow_module_check(m) == GLOW_OK);
+  char *text = text_of(m);
+  const char *want = "declare {\n"
+                     "  extent $N : 1..512\n"
+                     "  extent $H : 32..64 step 32\n"
+                     "  extent $M = $N * 2 : 2..1024 step 2\n"
+                     "}\n"
+                     "func @main(%x : float<$N x $H>) -> (float<$M x $H>) {\n"
+                     "  %y = Concat(%x, %x) {axis = 0} : float<$M x $H>\n"
+                     "  return %y\n"
+                     "}\n";
+  EXPECT(text && strcmp(text, want) == 0, "got:\n%s", text ? text : "nothing");
+  free(text);
+  glow_module_release(m);
+}
+
 /* What a user gets wrong, and a part of the message. */
 typedef struct Mistake {
-  const char *type, *initializer, *op, *members, *message;
+  const char *extent, *type, *initializer, *op, *members, *message;
 } Mistake;
 
 static const Mistake mistakes[] = {
+    {.extent = "$N : 8..1", .message = "the range ends before it begins"},
+    {.extent = "$N", .message = "expected"},
+    {.extent = "N : 1..8", .message = "expected"},
+    {.extent = "$N : 1..8 }", .message = "expected"},
+    {.extent = "$N = $K + 1", .message = "bad definition"},
+    {.extent = "", .message = "expected"},
     {.type = "flot<2>", .message = "flot"},
     {.type = "float<2", .message = "bad shape"},
     {.type = "float<2> float<3>", .message = "expected"},
@@ -122,13 +160,15 @@ static void make_mistake(const Mistake *e) {
   GlowValue *x = glow_add_placeholder(m, "x", "float<2 x 2>"), *bad;
   GlowBlock *f = glow_add_func(m, "main");
   last_error[0] = 0;
-  if (e->op)
+  if (e->extent)
+    bad = glow_add_extent(m, e->extent) == GLOW_OK ? x : NULL;
+  else if (e->op)
     bad = glow_add_op(f, "r", e->op, e->members, INS(x));
   else if (e->initializer)
     bad = glow_add_variable(m, "v", e->type, e->initializer);
   else
     bad = glow_add_placeholder(m, "p", e->type);
-  const char *what = e->op ? e->op : e->type;
+  const char *what = e->extent ? e->extent : e->op ? e->op : e->type;
   EXPECT(!bad && last_error[0] && strstr(last_error, e->message), "%s, %s: got '%s'", what,
          e->members       ? e->members
          : e->initializer ? e->initializer
@@ -167,6 +207,7 @@ int main(void) {
   GlowContext *ctx = glow_context_create();
   glow_context_set_diagnostic_fn(ctx, remember, NULL);
   build_graph(ctx);
+  build_open(ctx);
   glow_context_destroy(ctx);
   for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
     make_mistake(&mistakes[i]);

@@ -208,10 +208,9 @@ const GlowType *glow_infer_broadcast(GlowInfer *in, const GlowType *const *types
       GlowDim d = t->dims[k + t->rank - rank], before = dims[k];
       if (glow_dim_broadcast(before, d, &dims[k]))
         continue;
-      *error = glow_arena_printf(in->ctx->arena,
-                                 "shapes do not broadcast: extents %s and %s of axis %d",
-                                 glow_dim_str(in->ctx, before), glow_dim_str(in->ctx, d),
-                                 (int)k - (int)rank);
+      *error = glow_arena_printf(
+          in->ctx->arena, "shapes do not broadcast: extents %s and %s of axis %d",
+          glow_dim_str(in->ctx, before), glow_dim_str(in->ctx, d), (int)k - (int)rank);
       return NULL;
     }
   }
