@@ -32,10 +32,11 @@ typedef struct GlowStore GlowStore;
 typedef struct GlowCompileOptions {
   size_t size;
   /* As on glow-run's command line, quoted as for a shell; NULL: none. -O0 to -O3, -exact,
-   * -fast-math, -target=NAME, -bind=N=8, -g, --backend=NAME, --tier=NAME, --entry=NAME,
-   * -remarks[=REGEX], --isolate, --max-memory=SIZE, --threads=N, --cache-dir=DIR, --cache-limit=MIB,
-   * --no-cache. Without --backend machine code is run; without --tier that is `auto`: the library of
-   * kernels at first, and code made for the programs when they have run for 0.3 seconds. */
+   * -fast-math, -target=NAME, -bind=N=8, -carry=past.*=present.*, -g, --backend=NAME, --tier=NAME,
+   * --entry=NAME, -remarks[=REGEX], --isolate, --max-memory=SIZE, --threads=N, --cache-dir=DIR,
+   * --cache-limit=MIB, --no-cache. Without --backend machine code is run; without --tier that is
+   * `auto`: the library of kernels at first, and code made for the programs when they have run for
+   * 0.3 seconds. */
   const char *options;
   GlowStore *store; /* shares constants with other executables; NULL: they are its own */
 } GlowCompileOptions;
@@ -58,13 +59,14 @@ GLOW_API GlowStatus glow_executable_open(GlowContext *ctx, const char *path,
 /* Writes the executable to a file ("-": standard output), with the code that it has by now. Any
  * process of this build on such a machine can open or glow-run it; nothing is compiled then, and
  * LLVM is not needed. BAD_USAGE: its backend makes no machine code. BAD_INPUT: a value cannot be
- * written, such as a computed constant of strings. IO: the file cannot be written. From any thread. */
+ * written, such as a computed constant of strings. IO: the file cannot be written. From any thread.
+ */
 GLOW_API GlowStatus glow_executable_write(const GlowExecutable *executable, const char *path);
 
 /* Compiles what pays and is code of the library still, in threads of low priority, and waits for
- * that, at most so many seconds. Runs may go on meanwhile. BUSY: not all is compiled yet. BAD_INPUT:
- * some of it cannot be compiled, because libglow_codegen is not there or refuses it; this stays code
- * of the library. With --tier=library there is nothing to do. From any thread. */
+ * that, at most so many seconds. Runs may go on meanwhile. BUSY: not all is compiled yet.
+ * BAD_INPUT: some of it cannot be compiled, because libglow_codegen is not there or refuses it;
+ * this stays code of the library. With --tier=library there is nothing to do. From any thread. */
 GLOW_API GlowStatus glow_executable_compile(GlowExecutable *executable, double seconds);
 
 /* One user more; returns the executable. */

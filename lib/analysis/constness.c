@@ -22,10 +22,18 @@ GlowConstness *glow_constness_create(GlowArena *arena) {
 
 void glow_constness_limit(GlowConstness *c, int64_t bytes) { c->limit = bytes; }
 
+/* Whether the text says extents that only runs know, as it may of a Splat. */
+static bool has_open_results(const GlowNode *n) {
+  bool open = false;
+  for (uint32_t i = 0; i < n->nresults; i++)
+    open |= glow_type_has_symbols(n->results[i].type);
+  return open;
+}
+
 bool glow_node_is_foldable(const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  return GLOW_HAS(d, PURE) && !GLOW_HAS(d, RANDOM) && !n->nregions && !n->pred.value &&
-         n->nresults > 0;
+  return !has_open_results(n) && GLOW_HAS(d, PURE) && !GLOW_HAS(d, RANDOM) && !n->nregions &&
+         !n->pred.value && n->nresults > 0;
 }
 
 typedef GLOW_VEC(GlowNode *) NodeVec;

@@ -5,13 +5,17 @@
 
 enum { WARM_RUNS = 10, MOST_WARM_RUNS = 100 };
 
+GlowLoadOptions glow_model_load_options(const GlowModelFlags *flags) {
+  return (GlowLoadOptions){.entry = flags->entry,
+                           .binds = flags->binds.data,
+                           .nbinds = flags->binds.count,
+                           .carries = flags->carries.data,
+                           .ncarries = flags->carries.count};
+}
+
 GlowStatus glow_model_load(GlowSession *s, GlowContext *ctx, const char *path,
                            const GlowModelFlags *flags) {
-  GlowLoadOptions load = {.entry = flags->entry,
-                          .binds = flags->binds.data,
-                          .nbinds = flags->binds.count,
-                          .carries = flags->carries.data,
-                          .ncarries = flags->carries.count};
+  GlowLoadOptions load = glow_model_load_options(flags);
   return glow_session_load(s, ctx, path, &load);
 }
 

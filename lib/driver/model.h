@@ -64,6 +64,8 @@ typedef struct GlowModelFlags {
    .target = &(flags).entry, .two_dashes = true}
 /* clang-format on */
 
+/* How the flags say that a model is loaded; the lists are theirs. */
+GlowLoadOptions glow_model_load_options(const GlowModelFlags *flags);
 /* glow_session_load with what the flags say. */
 GlowStatus glow_model_load(GlowSession *s, GlowContext *ctx, const char *path,
                            const GlowModelFlags *flags);

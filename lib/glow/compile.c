@@ -138,7 +138,7 @@ static void forget_places(GlowModule *m) {
 }
 
 static GlowStatus load(Make *m) {
-  const GlowLoadOptions how = {.binds = m->flags.binds.data, .nbinds = m->flags.binds.count};
+  const GlowLoadOptions how = glow_model_load_options(&m->flags);
   if (m->path)
     return glow_session_open(&m->session, m->ctx, m->path, &how);
   GlowInput in;

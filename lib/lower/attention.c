@@ -9,6 +9,7 @@
  * neighbours: the product runs over [batch, heads of K, g, sequence, size]. */
 #include <math.h>
 
+#include "ir/dims.h"
 #include "lower/lower.h"
 #include "ops/lower.h"
 
@@ -20,9 +21,11 @@ typedef struct Attention {
   GlowDim dims[4];      /* batch, heads of Q, queries, keys in all */
   int64_t heads;        /* of K and V */
   int64_t shared;       /* heads of Q that share a head of K */
-  int64_t past;         /* keys of the past */
+  GlowDim past;         /* keys of the past */
   bool may_hide;        /* some query may see no key */
 } Attention;
+
+static bool is_known(GlowDim d) { return d.kind == GLOW_DIM_EXACT || d.extent; }
 
 static GlowValue *operand(const Attention *a, uint32_t i) { return glow_node_in(a->n, i); }
 
@@ -65,12 +68,12 @@ static bool prepare(Attention *a) {
     return false;
   GlowDim q_heads = a->q->type->dims[1], heads = a->k->type->dims[1];
   GlowDim before = past ? past->type->dims[2] : GLOW_EXACT(0);
-  if (q_heads.kind != GLOW_DIM_EXACT || heads.kind != GLOW_DIM_EXACT ||
-      before.kind != GLOW_DIM_EXACT || a->q->type->dims[3].kind != GLOW_DIM_EXACT)
+  if (q_heads.kind != GLOW_DIM_EXACT || heads.kind != GLOW_DIM_EXACT || !is_known(before) ||
+      a->q->type->dims[3].kind != GLOW_DIM_EXACT)
     return false;
   a->heads = heads.size;
   a->shared = heads.size ? q_heads.size / heads.size : 1;
-  a->past = before.size;
+  a->past = before;
   memcpy(a->dims, a->q->type->dims, 3 * sizeof *a->dims);
   a->dims[3] = a->k->type->dims[2];
   return true;
@@ -114,22 +117,38 @@ static GlowValue *integer(const Attention *a, int64_t v) {
   return glow_constant_int(a->b->module, a->n, "number", v);
 }
 
-static GlowValue *numbers(const Attention *a, int64_t count) {
-  GlowValue *ins[] = {integer(a, 0), integer(a, count), integer(a, 1)};
-  GlowNode *n = glow_build(a->b, GLOW_OP_RANGE, ins, 3, NULL, NULL);
-  return n ? &n->results[0] : NULL;
+/* 0 to `count` - 1; or down to 0. */
+static GlowValue *numbers(const Attention *a, GlowDim count, bool down) {
+  if (count.kind == GLOW_DIM_EXACT && !down) {
+    GlowValue *ins[] = {integer(a, 0), integer(a, count.size), integer(a, 1)};
+    GlowNode *n = glow_build(a->b, GLOW_OP_RANGE, ins, 3, NULL, NULL);
+    return n ? &n->results[0] : NULL;
+  }
+  const GlowType *type = glow_type_tensor(a->b->module->ctx, GLOW_KIND_I64, 1, &count);
+  GlowValue *ones = glow_build_filled(a->b, type, (GlowScalar){.is_int = true, .i = 1, .f = 1});
+  GlowCumSumMembers m = {.exclusive = true, .reverse = down};
+  return glow_then(a->b, GLOW_OP_CUM_SUM, (GlowValue *[]){ones, integer(a, 0)}, 2, &m);
+}
+
+/* Whether the last query stands where the last key does. */
+static bool ends_together(const Attention *a) {
+  GlowDim end = glow_dim_add(a->past, a->dims[2]);
+  return glow_dim_is_same(end, a->dims[3]);
 }
 
 /* For each query and key, how far the key stands behind the place of the query itself among the
  * keys: [queries, keys]; with Lengths, on which that place depends, [batch, 1, queries, keys]. */
 static GlowValue *distances(const Attention *a, GlowValue *keys, GlowValue *lengths) {
   GlowDim column[] = {a->dims[2], GLOW_EXACT(1)};
-  GlowValue *own = reshape(a, numbers(a, a->dims[2].size), 2, column);
+  bool down = a->past.kind != GLOW_DIM_EXACT;
+  GlowValue *own = reshape(a, numbers(a, a->dims[2], down), 2, column);
+  if (down) /* counted from the end: the number of keys in the past is no value */
+    return glow_then2(a->b, GLOW_OP_SUB, own, numbers(a, a->dims[3], true));
   if (lengths) {
     GlowValue *first = glow_then2(a->b, GLOW_OP_SUB, lengths, integer(a, a->dims[2].size));
     own = glow_then2(a->b, GLOW_OP_ADD, own, first);
-  } else if (a->past) {
-    own = glow_then2(a->b, GLOW_OP_ADD, own, integer(a, a->past));
+  } else if (a->past.size) {
+    own = glow_then2(a->b, GLOW_OP_ADD, own, integer(a, a->past.size));
   }
   return glow_then2(a->b, GLOW_OP_SUB, keys, own);
 }
@@ -143,9 +162,11 @@ static bool places(Attention *a, GlowValue **seen) {
   right = m->is_causal ? 0 : right;
   if (left < 0 && right < 0 && !lengths)
     return true;
-  if (a->dims[2].kind != GLOW_DIM_EXACT || a->dims[3].kind != GLOW_DIM_EXACT)
+  bool exact = a->dims[2].kind == GLOW_DIM_EXACT && a->dims[3].kind == GLOW_DIM_EXACT;
+  if (!exact && (lengths || !is_known(a->dims[2]) || !is_known(a->dims[3]) ||
+                 (a->past.kind != GLOW_DIM_EXACT && !ends_together(a))))
     return false;
-  GlowValue *keys = numbers(a, a->dims[3].size);
+  GlowValue *keys = numbers(a, a->dims[3], false);
   if (lengths) {
     GlowDim each[] = {a->dims[0], GLOW_EXACT(1), GLOW_EXACT(1), GLOW_EXACT(1)};
     lengths = reshape(a, lengths, 4, each);
@@ -164,12 +185,12 @@ static bool places(Attention *a, GlowValue **seen) {
   return *seen != NULL;
 }
 
-GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, int64_t queries,
-                                     int64_t keys) {
-  Attention a = {.b = b, .n = n, .m = n->members};
+GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, GlowDim queries,
+                                     GlowDim keys) {
+  Attention a = {.b = b, .n = n, .m = n->members, .past = GLOW_EXACT(0)};
   GlowValue *seen = NULL;
-  a.dims[2] = GLOW_EXACT(queries);
-  a.dims[3] = GLOW_EXACT(keys);
+  a.dims[2] = queries;
+  a.dims[3] = keys;
   return places(&a, &seen) ? seen : NULL;
 }
 
@@ -276,4 +297,46 @@ bool glow_lower_attention(GlowBuilder *b, const GlowNode *n, GlowValue **results
   if (n->nresults > GLOW_ATTENTION_OUT_SCORES)
     results[GLOW_ATTENTION_OUT_SCORES] = same(&a, stages[a.m->scores]);
   return results[0] && results[n->nresults - 1];
+}
+
+/* ---- The past ------------------------------------------------------------------------------- */
+
+/* What masks and places hide together, as one mask. */
+static bool whole_mask(Attention *a, GlowValue **mask) {
+  GlowValue *seen = NULL;
+  if ((*mask && (*mask)->type->unranked) || !places(a, &seen))
+    return false;
+  if (!seen)
+    return true;
+  if (*mask && (*mask)->type->kind == GLOW_KIND_BOOL)
+    seen = both(a, seen, full_mask(a, *mask));
+  else if (*mask)
+    seen = where(a, seen, full_mask(a, *mask),
+                 glow_build_scalar(a->b, (*mask)->type->kind, -INFINITY));
+  *mask = seen;
+  return seen != NULL;
+}
+
+bool glow_build_attention_without_past(GlowBuilder *b, const GlowNode *n, GlowValue **results) {
+  Attention a = {.b = b, .n = n, .m = n->members};
+  GlowValue *mask = operand(&a, GLOW_ATTENTION_IN_MASK);
+  if (operand(&a, GLOW_ATTENTION_IN_LENGTHS) || !prepare(&a) || !whole_mask(&a, &mask))
+    return false;
+  GlowAttentionMembers m = *a.m;
+  m.is_causal = false;
+  m.left_window_size = m.right_window_size = -1;
+  m.q_num_heads = m.kv_num_heads = 0;
+  bool scores = n->nresults > GLOW_ATTENTION_OUT_SCORES;
+  GlowNode *plain = glow_node_create(b, &(GlowNodeSpec){.op = GLOW_OP_ATTENTION,
+                                                        .ins = (GlowValue *[]){a.q, a.k, a.v, mask},
+                                                        .nins = mask ? 4 : 3,
+                                                        .members = &m,
+                                                        .nresults = scores ? n->nresults : 1});
+  if (!plain)
+    return false;
+  GlowValue *all[] = {join_heads(&a, &plain->results[0]), a.k, a.v, NULL};
+  if (scores)
+    all[GLOW_ATTENTION_OUT_SCORES] = &plain->results[GLOW_ATTENTION_OUT_SCORES];
+  memcpy(results, all, n->nresults * sizeof *all);
+  return all[0] != NULL;
 }

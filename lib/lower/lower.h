@@ -49,8 +49,13 @@ static inline GlowKind glow_sum_kind(GlowKind kind) {
 }
 /* Which keys is_causal and the windows of the Attention n, without past or Lengths, let a query
  * see: bool<queries x keys>. NULL if a node is refused, or if they hide none. */
-GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, int64_t queries,
-                                     int64_t keys);
+GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, GlowDim queries,
+                                     GlowDim keys);
+/* The Attention n, which has a past, as one without: the past stands before new keys and values,
+ * and a mask hides what is_causal and windows hide. Fills in all results of n. False without a
+ * diagnostic if the rule does not hold here, for extents that are not known or Lengths; after one
+ * if a node is refused. */
+bool glow_build_attention_without_past(GlowBuilder *b, const GlowNode *n, GlowValue **results);
 /* The next five return NULL if an operand is NULL. */
 /* A Transpose of x by `perm`. */
 GlowValue *glow_build_permuted(GlowBuilder *b, GlowValue *x, const uint32_t *perm, uint32_t rank);

@@ -110,11 +110,7 @@ static GlowStatus check_command(GlowContext *ctx, GlowTrainCommand *c, const cha
   if (problem || !glow_image_flags_read(ctx, &c->pictures, &c->image))
     return GLOW_BAD_USAGE;
   how->path = path;
-  how->load = (GlowLoadOptions){.entry = c->model.entry,
-                                .binds = c->model.binds.data,
-                                .nbinds = c->model.binds.count,
-                                .carries = c->model.carries.data,
-                                .ncarries = c->model.carries.count};
+  how->load = glow_model_load_options(&c->model);
   how->data = (GlowTexts){c->data.data, c->data.count};
   how->eval = (GlowTexts){c->eval.data, c->eval.count};
   how->inputs = (GlowTexts){c->inputs.data, c->inputs.count};

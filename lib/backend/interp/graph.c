@@ -205,6 +205,8 @@ bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, G
   const GlowKernelRow *row = &w->kernels->table[n->op];
   if (n->op == GLOW_OP_SAVE)
     return save(w, n, in[0]);
+  if (n->op == GLOW_OP_SPLAT && glow_type_has_symbols(n->results[0].type))
+    return glow_walk_open_splat(w, n, out);
   if (row->value)
     return row->value(w, n, (GlowTensor *const *)in, out) == GLOW_OK && check_claims(w, n, out);
   if (GLOW_HAS(d, LOWERED) || (w->primitives && d->has_lower))

@@ -196,6 +196,8 @@ bool glow_walk_function(GlowWalk *w, GlowFunction *f, GlowTensor *const *args, G
  * glow_exec_node). False after a diagnostic. */
 bool glow_walk_op(GlowWalk *w, const GlowNode *n, const GlowTensor *const *in, GlowTensor **over,
                   GlowTensor **out);
+/* A Splat whose type names symbols, which inputs say. */
+bool glow_walk_open_splat(GlowWalk *w, const GlowNode *n, GlowTensor **out);
 /* One more level of functions or loop bodies; false after a diagnostic at n. */
 bool glow_walk_enter(GlowWalk *w, const GlowNode *n);
 

@@ -9,8 +9,9 @@
  *
  *   Concat(past, new)   ->   Transpose(Concat(@past, Transpose(new)))
  *
- * whose inner Concat irgen turns into a copy of the new rows to the end of the variable. The rows
- * of the output are at most those of the variable from then on, which each run checks. */
+ * where irgen makes of the inner Concat a copy of the new rows to the end of the variable. The
+ * Concat may be that of an Attention with a past, which becomes one without. The rows of the output
+ * are at most those of the variable from then on, which each run checks. */
 #include "pass/pass.h"
 #include "tensor/form.h"
 #include "transforms/transforms.h"
@@ -179,9 +180,29 @@ static GlowValue *make_variable(Carry *c) {
   return past;
 }
 
+/* An Attention whose past is the input, or whose present goes to the output, becomes one without a
+ * past. */
+static bool split_past(const Carry *c) {
+  GlowNode *n = NULL;
+  for (const GlowUse *u = c->in->value.uses; u && !n; u = u->next)
+    n = u->user->op == GLOW_OP_ATTENTION ? u->user : NULL;
+  if (!n || n->pred.value)
+    return true;
+  GlowBuilder b = glow_builder_before(n);
+  GlowValue *results[4] = {NULL};
+  unsigned errors = glow_context_error_count(c->ctx);
+  if (!glow_build_attention_without_past(&b, n, results))
+    return glow_context_error_count(c->ctx) == errors;
+  for (uint32_t i = 0; i < n->nresults; i++)
+    if (n->results[i].uses)
+      glow_value_replace_uses(&n->results[i], results[i]);
+  glow_node_remove(n);
+  return true;
+}
+
 static bool carry(Carry *c) {
   const GlowValue *v = NULL;
-  if (!find_save(c))
+  if (!split_past(c) || !find_save(c))
     return false;
   v = glow_node_in(c->save, GLOW_SAVE_IN_VALUE);
   bool grows = v->type != c->in->value.type;

@@ -4,9 +4,10 @@
  *
  * with Reshape and Transpose around it if the heads lie side by side. The plain form is float, has
  * no past, lengths or softcap, and only its Y is used. A mask of bools becomes one that is added;
- * so does what is_causal and windows hide, a constant, if it has at most 2^20 elements. It must
- * have at least 16 queries and 16 keys. Up to 512 keys make one tile; more keys are cut into tiles
- * of 512. All this depends on one image alone, not on the batch.
+ * so does what is_causal and windows hide; of exact extents that is a constant, if it has at most
+ * 2^20 elements. It must have at least 16 queries, unless the number of keys is open as
+ * that of a cache is, and 16 keys. Up to 512 keys make one tile; more
+ * keys are cut into tiles of 512. All this depends on one image alone, not on the batch.
  *
  * Bounded, c = K + 32 for K numbers in a head and S with the exponentials of absolute scores: the
  * scale rounds at another place, each tile rounds the sums once more, and weights below e^-87 of
@@ -59,10 +60,10 @@ static bool is_plain(const GlowNode *n, int64_t *keys) {
   GlowDim columns = mask && mask->type->rank ? mask->type->dims[mask->type->rank - 1] : keys_dim;
   bool exact = keys_dim.kind == GLOW_DIM_EXACT && queries.kind == GLOW_DIM_EXACT;
   *keys = keys_dim.size;
-  return has_plain_members(n->members) && *keys >= LEAST && queries.size >= LEAST &&
-         q->dims[q->rank - 1].size > 0 &&
+  return has_plain_members(n->members) && *keys >= LEAST &&
+         (queries.size >= LEAST || keys_dim.extent) && q->dims[q->rank - 1].size > 0 &&
          (glow_dim_equals(columns, keys_dim) || glow_dim_is_exact(columns, 1)) &&
-         (!hides(n->members) || (exact && queries.size <= MOST / *keys));
+         (!hides(n->members) || !exact || queries.size <= MOST / *keys);
 }
 
 /* ---- Masks ----------------------------------------------------------------------------------- */
@@ -73,8 +74,17 @@ static GlowValue *added(GlowBuilder *b, GlowValue *seen) {
   return glow_then3(b, GLOW_OP_WHERE, seen, zero, glow_build_scalar(b, GLOW_KIND_FLOAT, -INFINITY));
 }
 
+/* What is_causal and windows hide, a constant. NULL if a node is refused. */
+static GlowValue *constant_mask(GlowPassRun *run, const GlowNode *n, GlowDim queries,
+                                GlowDim keys) {
+  GlowEval e = glow_eval_create(run->module, run->arena, n);
+  GlowValue *v = added(&e.builder, glow_build_attention_seen(&e.builder, n, queries, keys));
+  GlowStr name = glow_str_printf(run->ctx, "%s.mask", n->results[0].name);
+  return v ? &glow_eval_finish(&e, v, name)->value : NULL;
+}
+
 /* Sets *mask to what is added to the scores, or NULL. False if a node is refused. */
-static bool build_mask(GlowPassRun *run, GlowBuilder *b, const GlowNode *n, int64_t keys,
+static bool build_mask(GlowPassRun *run, GlowBuilder *b, const GlowNode *n, GlowDim keys,
                        GlowValue **mask) {
   const GlowType *q = glow_node_in(n, GLOW_ATTENTION_IN_Q)->type;
   *mask = glow_node_in(n, GLOW_ATTENTION_IN_MASK);
@@ -82,13 +92,12 @@ static bool build_mask(GlowPassRun *run, GlowBuilder *b, const GlowNode *n, int6
     return false;
   if (!hides(n->members))
     return true;
-  GlowEval e = glow_eval_create(run->module, run->arena, n);
-  GlowValue *v =
-      added(&e.builder, glow_build_attention_seen(&e.builder, n, q->dims[q->rank - 2].size, keys));
-  if (!v)
+  GlowDim queries = q->dims[q->rank - 2];
+  bool exact = queries.kind == GLOW_DIM_EXACT && keys.kind == GLOW_DIM_EXACT;
+  GlowValue *hidden = exact ? constant_mask(run, n, queries, keys)
+                            : added(b, glow_build_attention_seen(b, n, queries, keys));
+  if (!hidden)
     return false;
-  GlowStr name = glow_str_printf(run->ctx, "%s.mask", n->results[0].name);
-  GlowValue *hidden = &glow_eval_finish(&e, v, name)->value;
   *mask = *mask ? glow_then2(b, GLOW_OP_ADD, *mask, hidden) : hidden;
   return *mask != NULL;
 }
@@ -115,7 +124,8 @@ static GlowValue *build(GlowPassRun *run, GlowBuilder *b, const GlowNode *n, int
   GlowValue *ins[4];
   for (uint32_t i = 0; i < 3; i++)
     ins[i] = glow_node_in(n, i);
-  if (!build_mask(run, b, n, keys, &ins[3]))
+  const GlowType *k = ins[GLOW_ATTENTION_IN_K]->type;
+  if (!build_mask(run, b, n, k->dims[k->rank - 2], &ins[3]))
     return NULL;
   uint32_t q_heads = m->q_num_heads, kv_heads = m->kv_num_heads;
   ins[0] = split_heads(b, n, ins[0], q_heads);

@@ -177,6 +177,12 @@ static GlowValue *view_as(GlowValue *base, const GlowType *type, GlowNode *befor
   return &n->results[0];
 }
 
+/* Whether a buffer of `base`'s kind can be seen as one of `kind`: bools are not all that a byte may
+ * be. */
+static bool can_hold(GlowKind base, GlowKind kind) {
+  return base == kind || kind != GLOW_KIND_BOOL;
+}
+
 bool glow_copy_merge(GlowPassRun *run, GlowNode *copy) {
   GlowValue *from = glow_node_in(copy, 0);
   Merge m = {.copy = copy, .to = copy->operands[0].value};
@@ -184,6 +190,7 @@ bool glow_copy_merge(GlowPassRun *run, GlowNode *copy) {
   if (copy->pred.value || !glow_buffer_is_plain_alloc(m.alloc) ||
       m.alloc->def.node->block != copy->block || from->type != m.to->type ||
       !glow_type_is_known(m.to->type) || !glow_type_is_known(m.alloc->type) ||
+      !can_hold(m.to->type->kind, m.alloc->type->kind) ||
       (m.alloc != from && (m.to->type->layout || m.alloc->type->layout)) ||
       (glow_value_is_strided(m.to) && !takes_strides(m.alloc, m.to)) ||
       glow_buffer_base(m.to) == m.alloc || !find_uses(run->arena, &m) || !is_free(&m))
