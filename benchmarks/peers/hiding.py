@@ -1,4 +1,5 @@
-"""How `--isa avx2` hides AVX-512 from an engine: without_avx512.so is loaded first and answers for the processor.
+"""How `--isa avx2` hides AVX-512 and AMX from an engine, `--isa vnni` AMX alone: without_avx512.so is loaded first
+and answers for the processor.
 
 Linux traps CPUID where the processor can (Intel's). Elsewhere engines run from copies in which each CPUID is
 UD2, an instruction of the same length that always traps. Copies lie in DIR/without-cpuid and are made again
@@ -17,7 +18,7 @@ def find_library(tools):
     """The library that hides AVX-512; it is built beside Glow's tools."""
     path = os.path.abspath(os.path.join(tools, "..", "lib", "without_avx512.so"))
     if not os.path.exists(path):
-        raise Failed(f"--isa avx2 needs {path}, which is built on x86-64 Linux")
+        raise Failed(f"--isa needs {path}, which is built on x86-64 Linux")
     return path
 
 
@@ -92,9 +93,9 @@ def python(folder, original, tools):
     return os.path.join(target, "bin", "python")
 
 
-def glow(folder, tools, program):
-    """(the folder of the program as it may be run, the environment of processes that know no AVX-512)."""
-    limits = {"LD_PRELOAD": find_library(tools)}
+def glow(folder, tools, program, isa="avx2"):
+    """(the folder of the program as it may be run, the environment of processes that know no more than `isa`)."""
+    limits = {"LD_PRELOAD": find_library(tools), **({"CPUID_HIDES": "amx"} if isa == "vnni" else {})}
     if can_trap(tools):
         return tools, limits
     target = os.path.join(folder, "without-cpuid", "glow")

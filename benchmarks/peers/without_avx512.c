@@ -1,5 +1,6 @@
 /* Preloaded into an engine's process, makes the processor say that it has no AVX-512 and no AMX:
- * every engine alike then chooses the code that it would run on a machine that ends at AVX2.
+ * every engine alike then chooses the code that it would run on a machine that ends at AVX2. With
+ * CPUID_HIDES=amx in the environment it has no AMX alone.
  * Linux lets a process have its CPUID instructions trapped (arch_prctl, ARCH_SET_CPUID; threads
  * inherit it); the handler executes them in its place and clears bits of the answer. What the
  * dynamic loader has asked before (the C library's choice of memcpy) stays as it was.
@@ -21,9 +22,10 @@ enum { ARCH_SET_CPUID = 0x1012 };
 
 /* Bits cleared in the answer of a leaf, by Intel's Software Developer's Manual, volume 2A, CPUID.
  */
-static const struct {
+typedef struct Bits {
   uint32_t leaf, subleaf, eax, ebx, ecx, edx;
-} hidden[] = {
+} Bits;
+static const Bits beyond_avx2[] = {
     /* AVX-512 F, DQ, IFMA, PF, ER, CD, BW, VL; VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ; 4VNNIW,
      * 4FMAPS, VP2INTERSECT, AMX-BF16, FP16, AMX-TILE, AMX-INT8 */
     {7, 0, 0, 0xdc230000, 0x00005842, 0x03c0010c},
@@ -32,7 +34,14 @@ static const struct {
     {7, 1, 0x00a00030, 0, 0, 0x00080130},
     /* the states of AVX-512 and AMX that XSAVE would hold */
     {13, 0, 0x000600e0, 0, 0, 0},
-};
+    {0}};
+static const Bits amx[] = {
+    /* AMX-BF16, AMX-TILE, AMX-INT8; AMX-FP16, AMX-COMPLEX; the states of AMX */
+    {7, 0, 0, 0, 0, 0x03400000},
+    {7, 1, 0x00200000, 0, 0, 0x00000100},
+    {13, 0, 0x00060000, 0, 0, 0},
+    {0}};
+static const Bits *hidden = beyond_avx2; /* ends with leaf 0 */
 
 static int trap = SIGSEGV; /* the signal of CPUID, or of UD2 */
 static uint8_t second_byte = 0xa2;
@@ -58,12 +67,12 @@ static void answer(int number, siginfo_t *info, void *context) {
   __cpuid_count(leaf, subleaf, eax, ebx, ecx, edx);
   if (trap == SIGSEGV)
     set_cpuid(0);
-  for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-    if (hidden[i].leaf == leaf && hidden[i].subleaf == subleaf) {
-      eax &= ~hidden[i].eax;
-      ebx &= ~hidden[i].ebx;
-      ecx &= ~hidden[i].ecx;
-      edx &= ~hidden[i].edx;
+  for (const Bits *b = hidden; b->leaf; b++)
+    if (b->leaf == leaf && b->subleaf == subleaf) {
+      eax &= ~b->eax;
+      ebx &= ~b->ebx;
+      ecx &= ~b->ecx;
+      edx &= ~b->edx;
     }
   r[REG_RAX] = eax;
   r[REG_RBX] = ebx;
@@ -88,12 +97,15 @@ __attribute__((constructor)) static void hide(int argc, char **argv, char **envi
   (void)argv;
   struct sigaction action = {.sa_sigaction = answer,
                              .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-  static const char complaint[] = "this processor cannot trap CPUID: AVX-512 cannot be hidden\n";
-  for (; *environment; environment++)
+  static const char complaint[] = "this processor cannot trap CPUID: nothing can be hidden\n";
+  for (; *environment; environment++) {
+    if (strcmp(*environment, "CPUID_HIDES=amx") == 0)
+      hidden = amx;
     if (strcmp(*environment, "CPUID_IS_UD2=1") == 0) {
       trap = SIGILL;
       second_byte = 0x0b;
     }
+  }
   if (real_sigaction(trap, &action, NULL) == 0 && (trap == SIGILL || set_cpuid(0) == 0))
     return;
   (void)!write(2, complaint, sizeof complaint - 1);

@@ -13,7 +13,7 @@ ISA = os.environ.get("PEERS_ISA", "host")  # its code is made for a named target
 def host():
     with open("/proc/cpuinfo") as f:
         have = next((line.split() for line in f if line.startswith("flags")), [])
-    names = ["avx", "avx2", "fma", "f16c"] + ["avx512f", "avx512vl", "avx512bw", "avx512dq"] * (ISA == "host")
+    names = ["avx", "avx2", "fma", "f16c"] + ["avx512f", "avx512vl", "avx512bw", "avx512dq"] * (ISA != "avx2")
     features = [n for n in names if n in have]
     return tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v3" if "avx2" in have else "x86-64-v2",
                               "mattr": ["+" + n for n in features]})

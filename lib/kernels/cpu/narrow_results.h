@@ -60,7 +60,8 @@ INLINE bool narrow_is_direct(const Unit *u, int64_t columns) {
 #if NARROW_DIRECT
 /* The bytes of `count` pixels, two at a time. Packing makes 0 of what is below: signed results are
  * 128 larger meanwhile. */
-INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)[NARROW_VECTORS], char *y) {
+INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)[NARROW_VECTORS],
+                          char *y) {
   typedef char Bytes __attribute__((vector_size(32)));
   typedef char Half __attribute__((vector_size(16), aligned(1)));
   const Form f = {GLOW_NARROW_RESULT_BYTES, false};
@@ -188,6 +189,11 @@ INLINE void narrow_put(bool whole, void *p, NarrowPixel v, uint32_t mask) {
     __builtin_ia32_storedquqi256_mask(p, v, mask);
 }
 
+/* Whether a tile has `most` columns or more; compiled code knows where all have. */
+INLINE bool narrow_is_whole(const GlowNarrowParams *p, int64_t columns, int64_t most) {
+  return p->oc % NARROW_COLUMNS == 0 || columns >= most;
+}
+
 /* narrow_pixels for bytes, two pixels at a time. Packing makes 0 of what is below: signed results
  * are 128 larger meanwhile. */
 INLINE void narrow_packed(bool adds, bool whole, const Unit *u, int64_t count, int64_t col,
@@ -261,7 +267,7 @@ INLINE void narrow_finish(const Unit *u, int64_t count, int64_t col, int64_t col
   if (p->result == GLOW_NARROW_RESULT_BYTES) {
     if (!u->packs)
       narrow_rare(u, count, col, columns, sums, y, add);
-    else if (columns >= NARROW_COLUMNS)
+    else if (narrow_is_whole(p, columns, NARROW_COLUMNS))
       narrow_packed(p->adds, true, u, count, col, columns, sums, y, add);
     else
       narrow_packed(p->adds, false, u, count, col, columns, sums, y, add);

@@ -130,7 +130,7 @@ INLINE void narrow_block_results(int panels, const Unit *u, NarrowLines l, const
   int32_t *to[2] = {sums, sums + NARROW_SQUARE * NARROW_COLUMNS};
   size_t row = NARROW_COLUMNS * sizeof(int32_t);
   const bool placed = p->result == GLOW_NARROW_RESULT_SUMS && l.seen == l.pitch &&
-                      l.seen >= p->cols && columns >= panels * DOT_PANEL;
+                      l.seen >= p->cols && narrow_is_whole(p, columns, panels * DOT_PANEL);
   if (placed) {
     row = (size_t)p->yw * sizeof(int32_t);
     UNROLL for (int i = 0; i < 2; i++) to[i] = (int32_t *)(void *)y + b->first[i] * p->yw;
@@ -169,7 +169,7 @@ INLINE void narrow_band_of_squares(const Unit *u, int64_t rows, int64_t columns,
       const NarrowBlock b = narrow_block(u, x, at, count);
       ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS, next += fetched) {
         const int64_t ahead = next < last ? p->ahead : 0;
-        if (columns - col > DOT_PANEL)
+        if (narrow_is_whole(p, columns - col, DOT_PANEL + 1))
           narrow_block_results(2, u, l, &b, next, ahead, col, columns - col, sums, y + col * size,
                                add + col);
         else
