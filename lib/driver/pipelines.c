@@ -26,8 +26,8 @@
 
 /* Makes integers of what a model quantizes: before anything is folded into its weights. */
 #define INTEGERS                                                                                   \
-  "type-quantized,merge-quantize,sink-quantize,merge-quantize,clip-in-steps,recognize-integer,"    \
-  "recognize-weights,lookup-table,scale-in-steps,offset-binary"
+  "type-quantized,fold-zero-points,merge-quantize,sink-quantize,merge-quantize,clip-in-steps,"     \
+  "recognize-integer,recognize-weights,lookup-table,scale-in-steps,offset-binary"
 
 /* Finds operators in nodes that spell them out: before anything moves into neighbours, or is
  * lowered. */

@@ -76,6 +76,21 @@ GlowValue *glow_centered_weights(GlowBuilder *b, const GlowNode *n, GlowValue *w
   return !is_signed && known == 128 ? glow_then_cast(b, wide, GLOW_KIND_I8) : wide;
 }
 
+bool glow_zero_point(GlowValues *values, const GlowValue *v, double *zero) {
+  const GlowTensor *t = v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT
+                            ? glow_values_get(values, v->def.storage)
+                            : NULL;
+  if (!t)
+    return glow_value_number(values, v, zero);
+  for (int64_t i = 0; i < glow_tensor_elements(t); i++) {
+    double element = glow_tensor_get_double(t, i);
+    if (i && element != *zero)
+      return false;
+    *zero = element;
+  }
+  return glow_tensor_elements(t) > 0;
+}
+
 GlowValue *glow_build_bit_cast(GlowBuilder *b, GlowValue *x, const GlowType *t) {
   GlowBitCastMembers m = {.to = t->kind};
   GlowNodeSpec spec = {.op = GLOW_OP_BIT_CAST, .ins = &x, .nins = 1, .members = &m, .types = &t};

@@ -2,6 +2,7 @@
 #ifndef GLOW_TRANSFORMS_QUANTIZED_H
 #define GLOW_TRANSFORMS_QUANTIZED_H
 
+#include "transforms/match.h"
 #include "transforms/transforms.h"
 
 /* Whether t is a quantized tensor type of 8 or 16 bits whose offset lies within its kind and whose
@@ -27,6 +28,8 @@ GlowValue *glow_weight_sums(GlowBuilder *b, const GlowNode *n, GlowValue *w, boo
  * point if it is one known number, else -1. */
 GlowValue *glow_centered_weights(GlowBuilder *b, const GlowNode *n, GlowValue *w, GlowValue *zero,
                                  uint32_t axis, double known);
+/* Whether all of v, a constant with zero points, are one number; writes it to *zero. */
+bool glow_zero_point(GlowValues *values, const GlowValue *v, double *zero);
 /* v as rank 0 if it has one element; a longer list as a tensor of `rank` axes along `axis`. */
 GlowValue *glow_build_parameter(GlowBuilder *b, const GlowNode *n, GlowValue *v, uint32_t rank,
                                 uint32_t axis);

@@ -6,7 +6,7 @@
  *
  * Nodes with a choice begin a blocked stretch. Element-wise nodes, Concat, Slice, Split, Pad and
  * Resize join it if the larger part of what they read is in it. Pieces may begin inside a block.
- * Maps of bytes have all channels in one block; element-wise nodes alone join these.
+ * Maps of bytes have all channels in one block; element-wise nodes and BitCast alone join these.
  * Relayouts that meet cancel, so that they remain where a stretch is entered and left. Small
  * operands with one value for each channel stay plain; constants are relaid out in `eval`
  * initializers.
@@ -150,7 +150,8 @@ static bool is_small(const GlowValue *v) {
          (t->rank != 1 || t->dims[0].size == 1);
 }
 
-/* Element-wise nodes on maps in one block of channels: all operands but small ones come so. */
+/* Element-wise nodes, and BitCast, on maps in one block of channels: all operands but small ones
+ * come so. */
 static bool plan_channels(Assign *a, GlowNode *n, Plan *p) {
   const GlowLayout *l = NULL;
   uint32_t nins = glow_node_nins(n);
@@ -193,6 +194,7 @@ static bool keeps_blocks(const GlowNode *n) {
   switch (n->op) {
   case GLOW_OP_CONCAT:
   case GLOW_OP_BARRIER:
+  case GLOW_OP_BIT_CAST:
     return true;
   case GLOW_OP_SLICE:
   case GLOW_OP_SPLIT:
@@ -259,7 +261,7 @@ static bool plan(Assign *a, GlowNode *n, Plan *p) {
   if (n->op == GLOW_OP_RESIZE)
     return plan_resize(a, n, p);
   if (GLOW_HAS(d, BLOCKS))
-    return plan_movement(a, n, p);
+    return (n->op == GLOW_OP_BIT_CAST && plan_channels(a, n, p)) || plan_movement(a, n, p);
   return GLOW_HAS(d, ANY_LAYOUT) && (plan_channels(a, n, p) || plan_elementwise(a, n, p));
 }
 

@@ -7,8 +7,10 @@
  *
  * with c = -xz * ReduceSum(w - wz) plus a bias, and m = xs * ws. w, xz and wz are constants; az may
  * be one number that is known at run time, as in dynamic quantization, and then a node multiplies
- * it. Weights stay i8, or become i16 where a difference needs it. Exact: sums wrap in i32, and the
- * rules of the QLinear operators divide and round as Quantize does for usual types. */
+ * it. Products stay as they are whose weights less their zero points are no i8, and convolutions
+ * with groups of several channels; with the option `all` these change, too, the former to weights
+ * of i16. Exact: sums wrap in i32, and the rules of the QLinear operators divide and round as
+ * Quantize does for usual types. */
 #include "transforms/match.h"
 #include "transforms/quantized.h"
 #include "transforms/rules.h"
@@ -17,6 +19,7 @@ typedef struct Fold {
   GlowPassRun *run;
   GlowConstness *constness;
   GlowValues *values;
+  bool all;
 } Fold;
 
 /* A product of integers; absent values are NULL. */
@@ -60,6 +63,18 @@ static bool known_zero(const Fold *f, const GlowValue *zero, double *z) {
   return !zero || (is_one(zero) && glow_value_number(f->values, zero, z));
 }
 
+/* Whether the contraction of w, the weights without their zero point, is wanted. */
+static bool is_wanted(const Fold *f, const Product *p, const GlowValue *w) {
+  const GlowType *t = w->type;
+  if (f->all)
+    return true;
+  if (!p->conv || p->conv->group <= 1)
+    return t->kind == GLOW_KIND_I8;
+  uint32_t channels = p->conv->layout == GLOW_LAYOUT_NHWC ? t->rank - 1 : 1;
+  return t->kind == GLOW_KIND_I8 && t->dims[channels].size == 1 &&
+         t->dims[0].size == (int64_t)p->conv->group;
+}
+
 /* The sum of products in i32; NULL if there is no such form. */
 static GlowValue *sum_of(const Fold *f, GlowBuilder *b, const Product *p) {
   const GlowType *wt = p->w->type;
@@ -72,10 +87,10 @@ static GlowValue *sum_of(const Fold *f, GlowBuilder *b, const Product *p) {
       (p->wzero && (!glow_constness_of(f->constness, p->wzero) ||
                     !glow_type_is_static(p->wzero->type) || p->wzero->type->rank > 1)))
     return NULL;
-  if (!p->wzero || !glow_value_number(f->values, p->wzero, &wz))
+  if (!p->wzero || !glow_zero_point(f->values, p->wzero, &wz))
     wz = -1;
   GlowValue *w = glow_centered_weights(b, p->n, p->w, p->wzero, convolves ? 0 : 1, wz);
-  if (!w)
+  if (!w || !is_wanted(f, p, w))
     return NULL;
   GlowValue *c = p->bias;
   if (!known || xz != 0) {
@@ -192,7 +207,8 @@ static bool visit(GlowNode *n, void *arg) {
 
 bool glow_pass_fold_zero_points(GlowPassRun *run) {
   unsigned errors = glow_context_error_count(run->ctx);
-  Fold f = {run, glow_constness_create(run->arena), glow_values_create(run->module)};
+  Fold f = {run, glow_constness_create(run->arena), glow_values_create(run->module),
+            glow_pass_option(run, "all") != NULL};
   GlowDefer release;
   glow_defer_push(run->ctx, &release, glow_values_destroy_fn, f.values);
   glow_block_walk(run->function->body, visit, &f);

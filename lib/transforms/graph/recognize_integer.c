@@ -74,16 +74,6 @@ static const GlowTensor *tensor_of(const Integer *g, const GlowValue *v) {
              : NULL;
 }
 
-/* Whether zero points are all 0. */
-static bool is_zero(const Integer *g, const GlowValue *zeros) {
-  const GlowTensor *t = tensor_of(g, zeros);
-  int64_t count = t ? glow_tensor_elements(t) : 0, i = 0;
-  while (i < count && glow_tensor_get_int(t, i) == 0)
-    i++;
-  double z;
-  return t ? i == count : glow_value_number(g->values, zeros, &z) && z == 0;
-}
-
 /* Finds the integers behind the constant v and copies what makes them to the eval block. */
 static bool find_stored(Integer *g, GlowValue *v, Stored *s, int depth) {
   v = glow_eval_inside(v);
@@ -100,7 +90,8 @@ static bool find_stored(Integer *g, GlowValue *v, Stored *s, int depth) {
     int64_t axis = m->axis < 0 ? m->axis + q->type->rank : m->axis;
     *s = (Stored){glow_eval_copy(&g->e, q), glow_eval_copy(&g->e, scale),
                   zero ? glow_eval_copy(&g->e, zero) : NULL, one_element(scale) ? -1 : axis};
-    if (zero && is_zero(g, zero))
+    double z;
+    if (zero && glow_zero_point(g->values, zero, &z) && z == 0)
       s->zero = NULL;
     return true;
   }
@@ -144,7 +135,7 @@ static GlowValue *weights(Integer *g, GlowValue *w) {
   if (!find_stored(g, w, &s, 0))
     return NULL;
   double z = -1;
-  if (s.zero && !glow_value_number(g->values, s.zero, &z))
+  if (s.zero && !glow_zero_point(g->values, s.zero, &z))
     z = -1;
   s.v = glow_centered_weights(b, g->c->node, s.v, s.zero, s.axis < 0 ? 0 : (uint32_t)s.axis, z);
   return finish(g, s.v, "weights");
