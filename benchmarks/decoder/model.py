@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a decoder in the form in which exporters write its cache, with random weights from a fixed seed.
 
-    benchmarks/decoder/model.py OUT.onnx [--form exported] [--layers 12] [--hidden 768] [--heads 12] [--words 8192]
+    benchmarks/decoder/model.py OUT.onnx [--form exported] [--layers 12] [--hidden 768] [--heads 12] [--words 8192] [--bits 4]
 
 Inputs are input_ids, position_ids [1, sequence], attention_mask [1, past + sequence], and for each layer
 past_key_values.I.key and .value [1, heads, past, size]; outputs are logits [1, sequence, words], present.I.key and
@@ -10,6 +10,8 @@ present.I.value [1, heads, past + sequence, size]. Forms differ in how attention
     exported   Concat with the past, two MatMul around Softmax, a mask of positions
     attention  ONNX's Attention (operator set 23) with past and present, which is causal itself
     grouped    com.microsoft GroupQueryAttention and RotaryEmbedding, with a third of the heads for keys and values
+
+With --bits 4 matrices have 4 bits an element and a scale for each 32 rows of a column (com.microsoft MatMulNBits).
 """
 import argparse
 import os
@@ -20,16 +22,18 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "utils"))
 import onnx_bytes as onnx  # noqa: E402
 
-KINDS = {np.dtype(np.float32): onnx.FLOAT, np.dtype(np.int64): onnx.I64}
+KINDS = {np.dtype(np.float32): onnx.FLOAT, np.dtype(np.int64): onnx.I64, np.dtype(np.uint8): onnx.U8}
+BLOCK = 32
 POSITIONS = 1024
 
 
 class Decoder:
-    def __init__(self, form, layers, hidden, heads, words):
+    def __init__(self, form, layers, hidden, heads, words, bits):
+        self.bits = bits
         self.form, self.layers, self.hidden, self.heads, self.words = form, layers, hidden, heads, words
         self.kv_heads = heads // 3 if form == "grouped" else heads
         self.size = hidden // heads
-        self.nodes, self.tensors, self.count = [], [], 0
+        self.nodes, self.arrays, self.count = [], {}, 0
         self.inputs, self.outputs = [], []
         self.random = np.random.default_rng(1)
 
@@ -37,7 +41,7 @@ class Decoder:
         self.count += 1
         name = name or f"c{self.count}"
         values = np.asarray(values)
-        self.tensors.append(onnx.tensor(name, KINDS[values.dtype], values.shape, values.tobytes()))
+        self.arrays[name] = values
         return name
 
     def integers(self, *values):
@@ -60,8 +64,20 @@ class Decoder:
         self.outputs.append(onnx.value(name, onnx.FLOAT, dims))
         return name
 
-    def linear(self, x, n, k):
-        return self.node("Add", self.node("MatMul", x, self.normal(n, k)), self.normal(k))
+    def product(self, x, rows, columns):
+        w = self.normal(rows, columns)
+        if self.bits == 32:
+            return self.node("MatMul", x, w)
+        values = self.arrays.pop(w).reshape(rows // BLOCK, BLOCK, columns)
+        scale = np.maximum(np.abs(values).max(axis=1, keepdims=True) / np.float32(7), np.float32(1e-9))
+        steps = (np.rint(values / scale) + 8).astype(np.uint8).transpose(2, 0, 1)
+        packed = self.constant(np.ascontiguousarray(steps[..., 0::2] | steps[..., 1::2] << 4))
+        scales = self.constant(np.ascontiguousarray(scale[:, 0].T.reshape(-1)))
+        return self.node("MatMulNBits", x, packed, scales, domain="com.microsoft", K=rows, N=columns, bits=4,
+                         block_size=BLOCK)
+
+    def linear(self, x, rows, columns):
+        return self.node("Add", self.product(x, rows, columns), self.normal(columns))
 
     def norm(self, x):
         scale, bias = self.constant(np.ones(self.hidden, np.float32)), self.normal(self.hidden)
@@ -147,8 +163,9 @@ class Decoder:
             x = self.node("Add", x, self.linear(y, self.hidden, self.hidden))
             y = self.gelu(self.linear(self.norm(x), self.hidden, 4 * self.hidden))
             x = self.node("Add", x, self.linear(y, 4 * self.hidden, self.hidden))
-        self.node("MatMul", self.norm(x), self.normal(self.hidden, self.words), outputs=["logits"])
-        graph = onnx.graph(self.nodes, self.inputs, self.outputs, self.tensors, "decoder")
+        self.node("Identity", self.product(self.norm(x), self.hidden, self.words), outputs=["logits"])
+        tensors = [onnx.tensor(n, KINDS[a.dtype], a.shape, a.tobytes()) for n, a in self.arrays.items()]
+        graph = onnx.graph(self.nodes, self.inputs, self.outputs, tensors, "decoder")
         return onnx.model(graph, 23 if self.form == "attention" else 17, imports=[("com.microsoft", 1)])
 
 
@@ -156,11 +173,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path")
     parser.add_argument("--form", default="exported", choices=("exported", "attention", "grouped"))
+    parser.add_argument("--bits", type=int, default=32, choices=(32, 4))
     for option, default in (("layers", 12), ("hidden", 768), ("heads", 12), ("words", 8192)):
         parser.add_argument("--" + option, type=int, default=default)
     o = parser.parse_args()
     with open(o.path, "wb") as out:
-        out.write(Decoder(o.form, o.layers, o.hidden, o.heads, o.words).build())
+        out.write(Decoder(o.form, o.layers, o.hidden, o.heads, o.words, o.bits).build())
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 /* Products of few rows by a constant matrix of integers of 2, 4 or 8 bits read the bits:
  *
- *   MatMul(a, DequantizeLinear(q, scale, zero) {axis = 0, block})   -> MatMulNBits(a, words, scale, zero)
- *   FullyConnected(a, the same, b)                                  -> Add(MatMulNBits(...), b)
+ *   MatMul(a, DequantizeLinear(q, scale, zero) {axis = 0, block})   -> MatMulNBits(a, words, scale,
+ * zero) FullyConnected(a, the same, b)                                  -> Add(MatMulNBits(...), b)
  *
- * q may also be DequantizeLinear'd as rows of the transposed matrix, of which Slice leaves the first
- * columns, as ONNX Runtime's MatMulNBits has weights. Words, scales and zero points are `eval`
- * algebra: an integer with a sign becomes one without, and those that share a word are added up.
+ * q may also be DequantizeLinear'd as rows of the transposed matrix, of which Slice leaves the
+ * first columns, as ONNX Runtime's MatMulNBits has weights. Words, scales and zero points are
+ * `eval` algebra: an integer with a sign becomes one without, and those that share a word are added
+ * up.
  *
  * Such a product takes about as long as its weights take from memory, and more arithmetic than that
- * of floats. So the product stays in float if it has more than MOST_ROWS rows, if their number is
- * not known, or if its weights are so few that they stay in a cache.
+ * of floats. So the product stays in float if it always has more than MOST_ROWS rows, or if its
+ * weights are so few that they stay in a cache. An open number of rows may be one: a decoder's
+ * tokens are worth more than its prompt.
  *
  * Exact: each weight is rounded once, as DequantizeLinear does, and sums have one order. */
 #include "transforms/contraction.h"
@@ -141,10 +143,10 @@ static GlowValue *build(GlowPassRun *run, const Weights *w) {
   GlowEval e = glow_eval_create(run->module, run->arena, w->product);
   ins[1] = finish(&e, w, build_words(&e.builder, w, glow_eval_copy(&e, w->q)), "words");
   e = glow_eval_create(run->module, run->arena, w->product);
-  ins[2] = finish(&e, w,
-                  upright(&e.builder, w, glow_eval_copy(&e, w->scale),
-                          (w->depth + w->block - 1) / w->block),
-                  "scale");
+  ins[2] = finish(
+      &e, w,
+      upright(&e.builder, w, glow_eval_copy(&e, w->scale), (w->depth + w->block - 1) / w->block),
+      "scale");
   if (!has_middle_zero(w)) {
     e = glow_eval_create(run->module, run->arena, w->product);
     ins[3] = finish(&e, w, build_zero(&e.builder, w, &e), "zero");
@@ -164,13 +166,13 @@ typedef struct Pass {
   GlowConstness *constness;
 } Pass;
 
-/* How many rows a value of type t has as a matrix; -1: not known. */
-static int64_t rows_of(const GlowType *t) {
+/* How few rows a value of type t may have as a matrix; -1: not known. */
+static int64_t least_rows(const GlowType *t) {
   int64_t rows = 1;
-  if (!glow_type_is_static(t))
+  if (!glow_type_is_known(t))
     return -1;
   for (uint32_t i = 0; i + 1 < t->rank; i++)
-    rows *= t->dims[i].size;
+    rows *= t->dims[i].extent ? t->dims[i].extent->least : t->dims[i].size;
   return rows;
 }
 
@@ -182,12 +184,12 @@ static bool visit(GlowNode *n, void *arg) {
       !glow_contraction_describe(n, &c))
     return true;
   GlowValue *matrix = glow_node_in(n, GLOW_CONTRACTION_W);
-  int64_t rows = rows_of(glow_node_in(n, 0)->type);
+  int64_t rows = least_rows(glow_node_in(n, 0)->type);
   if (n->results[0].type->kind != GLOW_KIND_FLOAT || !glow_constness_of(p->constness, matrix) ||
       !find(matrix, &w) || w.depth * w.columns < LEAST_WEIGHTS)
     return true;
   if (rows < 0 || rows > MOST_ROWS) {
-    glow_pass_remark(p->run, glow_node_loc(n), "its rows are more than %d, or not known",
+    glow_pass_remark(p->run, glow_node_loc(n), "its rows are always more than %d, or not known",
                      MOST_ROWS);
     return true;
   }
