@@ -379,11 +379,11 @@ void case_dot_lanes(Program *p) {
   put_bytes(p, &x, &f, &y, &w, channels, true);
 }
 
-/* What follows sums of bytes that their kernel finishes itself. Extra operands are so many factors,
- * then bytes of the shape of the result. */
+/* What follows sums of bytes that their kernel finishes itself. Extra operands are what sums begin
+ * with, if they have no bias, then so many factors, then bytes of the shape of the result. */
 typedef struct Finish {
   GlowKind kind;
-  int factors;
+  int starts, factors;
   const char *added, *quantized; /* NULL: nothing is added; the result is not quantized */
   const char *body;
 } Finish;
@@ -392,19 +392,24 @@ typedef struct Finish {
 #define SCALED REAL "%r = MulAdd(%f, %m, %b) : float<> "
 #define LAST(type) "%y = Quantize(%t) {steps = true} : " type " yield %y }\n"
 static const Finish finishes[] = {
-    {GLOW_KIND_I32, 0, NULL, NULL, ""},
-    {GLOW_KIND_FLOAT, 0, NULL, NULL, "    ^epilogue(%a : i32<>) = {" REAL "yield %f }\n"},
-    {GLOW_KIND_FLOAT, 2, NULL, NULL,
+    {GLOW_KIND_I32, 0, 0, NULL, NULL, ""},
+    {GLOW_KIND_I32, 1, 0, NULL, NULL,
+     "    ^epilogue(%a : i32<>, %c : i32<>) = {%s = Add(%c, %a) : i32<> yield %s }\n"},
+    {GLOW_KIND_U8, 1, 1, NULL, "S:0.5 O:7",
+     "    ^epilogue(%n : i32<>, %c : i32<>, %m : float<>) = {%a = Add(%n, %c) : i32<> " REAL
+     "%t = Mul(%f, %m) : float<> " LAST("u8[S:0.5 O:7]<>")},
+    {GLOW_KIND_FLOAT, 0, 0, NULL, NULL, "    ^epilogue(%a : i32<>) = {" REAL "yield %f }\n"},
+    {GLOW_KIND_FLOAT, 0, 2, NULL, NULL,
      "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>) = {" SCALED
      "%t = Relu(%r) : float<> yield %t }\n"},
-    {GLOW_KIND_U8, 1, NULL, "S:0.5 O:7",
+    {GLOW_KIND_U8, 0, 1, NULL, "S:0.5 O:7",
      "    ^epilogue(%a : i32<>, %m : float<>) = {" REAL
      "%t = Mul(%m, %f) : float<> " LAST("u8[S:0.5 O:7]<>")},
-    {GLOW_KIND_I8, 2, "S:0.25 O:-9", "S:0.5 O:-128",
+    {GLOW_KIND_I8, 0, 2, "S:0.25 O:-9", "S:0.5 O:-128",
      "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>, %s : i8[S:0.25 O:-9]<>) = {" SCALED
      "%d = Dequantize(%s) {steps = true} : float<> %k = Splat() {value = 0.75} : float<> "
      "%t = MulAdd(%k, %d, %r) : float<> " LAST("i8[S:0.5 O:-128]<>")},
-    {GLOW_KIND_U8, 2, "S:0.25 O:3", "S:0.5 O:255",
+    {GLOW_KIND_U8, 0, 2, "S:0.25 O:3", "S:0.5 O:255",
      "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>, %s : u8[S:0.25 O:3]<>) = {" SCALED
      "%d = Dequantize(%s) {steps = true} : float<> %c = Add(%r, %d) : float<> "
      "%l = Splat() {value = -90.5} : float<> %h = Splat() {value = 6.0} : float<> "
@@ -448,15 +453,18 @@ void case_narrow(Program *p) {
   const Shape factor = shape(GLOW_KIND_FLOAT, NULL, 0), each = shape(GLOW_KIND_FLOAT, NULL, 1, oc);
   const Shape channels = shape(GLOW_KIND_FLOAT, NULL, 3, oc, 1, 1);
   const Shape bias = shape(GLOW_KIND_I32, NULL, 1, oc);
+  const Shape starts = shape(GLOW_KIND_I32, NULL, 3, oc, 1, 1);
   Shape added = y;
   added.quantized = f->added;
   put(p, "  %s @out @v%d, @in @v%d", product ? "mat_mul" : "convolution", declare(p, &y),
       declare(p, &x));
   put(p, ", @in @v%d", declare(p, &filter));
-  if (!product && draw(p, 2))
+  if (!product && !f->starts && draw(p, 2))
     put(p, ", @in @v%d", declare(p, &bias));
   else if (!product)
     put(p, ", @in none");
+  if (f->starts)
+    put(p, ", @in @v%d", declare(p, product || nhwc ? &bias : &starts));
   const bool small = draw(p, 2); /* so that bytes are packed from rounded results */
   for (int i = 0; i < f->factors; i++) {
     const Shape *s = draw(p, 3) == 0 ? &factor : product || nhwc ? &each : &channels;

@@ -61,6 +61,17 @@ static bool read_term(GlowSelect *s, const GlowNode *n, const GlowRequantizeTerm
           glow_select_fail(s, "its epilogue has factors that are not those of channels"));
 }
 
+/* The extra operand that sums begin with, a number for each of `channels`. */
+static bool read_start(GlowSelect *s, const GlowNode *n, int extra, int64_t channels,
+                       GlowPlace *place) {
+  GlowView v;
+  if (!glow_select_dense(s, n->operands[n->noperands - n->nextra + (uint32_t)extra].value, &v))
+    return false;
+  *place = v.place;
+  return (v.type->kind == GLOW_KIND_I32 && glow_view_extent(&v, 0, v.rank) == channels) ||
+         glow_select_fail(s, "its epilogue adds integers that are not those of channels");
+}
+
 static int64_t bits_of(float f) {
   int32_t bits;
   memcpy(&bits, &f, sizeof bits);
@@ -79,9 +90,11 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowType *y, i
     return false;
   p->scale = bits_of(r.scale.number);
   p->shift = bits_of(r.bias.number);
-  p->result = r.stage == GLOW_REQUANTIZE_SUM     ? GLOW_NARROW_RESULT_SUMS
-              : r.stage == GLOW_REQUANTIZE_BYTES ? GLOW_NARROW_RESULT_BYTES
-                                                 : GLOW_NARROW_RESULT_REALS;
+  if (r.start >= 0 && !read_start(s, n, r.start, p->oc, &at->start))
+    return false;
+  p->result = r.stage <= GLOW_REQUANTIZE_WHOLE_SUM ? GLOW_NARROW_RESULT_SUMS
+              : r.stage == GLOW_REQUANTIZE_BYTES   ? GLOW_NARROW_RESULT_BYTES
+                                                   : GLOW_NARROW_RESULT_REALS;
   GlowKind kind = p->result == GLOW_NARROW_RESULT_SUMS    ? GLOW_KIND_I32
                   : p->result == GLOW_NARROW_RESULT_REALS ? GLOW_KIND_FLOAT
                                                           : y->kind;

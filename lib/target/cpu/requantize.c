@@ -27,6 +27,14 @@ static GlowRequantizeTerm term_of(const Operand *o) {
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
+static bool begin(GlowRequantize *r, const Operand *o) {
+  if (r->stage != GLOW_REQUANTIZE_SUM || o->extra < 0 || o->type->kind != GLOW_KIND_I32)
+    return false;
+  r->stage = GLOW_REQUANTIZE_WHOLE_SUM;
+  r->start = o->extra;
+  return true;
+}
+
 static bool scale(GlowRequantize *r, const Operand *by, const Operand *plus) {
   if (r->stage != GLOW_REQUANTIZE_REAL || !is_factor(by) || (plus && !is_factor(plus)))
     return false;
@@ -89,7 +97,8 @@ static bool step(GlowRequantize *r, const GlowNode *n, const Operand *o, uint32_
   bool first = count > 0 && o[0].is_sum, second = count > 1 && o[1].is_sum;
   switch (n->op) {
   case GLOW_OP_CAST:
-    if (!first || r->stage != GLOW_REQUANTIZE_SUM || y->kind != GLOW_KIND_FLOAT || y->quantized)
+    if (!first || r->stage > GLOW_REQUANTIZE_WHOLE_SUM || y->kind != GLOW_KIND_FLOAT ||
+        y->quantized)
       return false;
     r->stage = GLOW_REQUANTIZE_REAL;
     return true;
@@ -98,7 +107,7 @@ static bool step(GlowRequantize *r, const GlowNode *n, const Operand *o, uint32_
   case GLOW_OP_MUL_ADD:
     return count == 3 && mul_add(r, o);
   case GLOW_OP_ADD:
-    return first != second && add(r, first ? &o[1] : &o[0], 1);
+    return first != second && (begin(r, first ? &o[1] : &o[0]) || add(r, first ? &o[1] : &o[0], 1));
   case GLOW_OP_RELU:
     return first && limit(r, 0, INFINITY);
   case GLOW_OP_CLIP:
@@ -155,10 +164,16 @@ static Operand operand(const GlowBlock *body, const GlowValue *v, const GlowValu
   return o;
 }
 
+static bool has_bias(const GlowNode *n) { return glow_node_nins(n) > 2 && glow_node_in(n, 2); }
+
 bool glow_requantize_match(const GlowNode *n, GlowRequantize *r) {
   const GlowBlock *body = glow_node_epilogue(n);
-  *r = (GlowRequantize){
-      .scale = {-1, 1}, .bias = {-1, -0.0f}, .add = -1, .low = -INFINITY, .high = INFINITY};
+  *r = (GlowRequantize){.start = -1,
+                        .scale = {-1, 1},
+                        .bias = {-1, -0.0f},
+                        .add = -1,
+                        .low = -INFINITY,
+                        .high = INFINITY};
   if (!body)
     return true;
   const GlowNode *end = glow_block_terminator(body);
@@ -176,7 +191,8 @@ bool glow_requantize_match(const GlowNode *n, GlowRequantize *r) {
       return false;
     sum = &k->results[0];
   }
-  return end && end->noperands == 1 && end->operands[0].value == sum;
+  return end && end->noperands == 1 && end->operands[0].value == sum &&
+         (r->start < 0 || !has_bias(n));
 }
 
 /* ---- One more -------------------------------------------------------------------------------- */
@@ -219,6 +235,14 @@ static bool same_shape(const GlowType *a, const GlowType *b) {
   return same;
 }
 
+/* Whether t, which is along channels, has one number for each of `count`. */
+static bool has_extent(const GlowType *t, int64_t count) {
+  int64_t all = 1;
+  for (uint32_t i = 0; i < t->rank; i++)
+    all *= t->dims[i].size;
+  return all == count;
+}
+
 /* A buffer that n reads: `link` is what `into` writes. */
 static Operand buffer(const GlowNode *into, const GlowValue *v, const GlowValue *link) {
   Operand o = {.is_sum = v == link, .extra = -1};
@@ -234,8 +258,11 @@ static Operand buffer(const GlowNode *into, const GlowValue *v, const GlowValue 
   }
   o.is_number = number_of(v, &o.term.number);
   o.type = v->type;
-  if (v->type->kind == GLOW_KIND_FLOAT && !v->type->quantized &&
-      is_along_channels(v->type, y, channels_of(into, y)))
+  const uint32_t axis = channels_of(into, y);
+  if (v->type->quantized || !is_along_channels(v->type, y, axis))
+    return o;
+  if (v->type->kind == GLOW_KIND_FLOAT || (v->type->kind == GLOW_KIND_I32 && !has_bias(into) &&
+                                           has_extent(v->type, y->dims[axis].size)))
     o.extra = (int)into->nextra;
   return o;
 }

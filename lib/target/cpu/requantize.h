@@ -3,9 +3,10 @@
  *
  *   r = limit(fma(sum, scale, bias) + (add - offset of add) * add_scale)
  *
- * where the second sum is an FMA, too: what `Cast`, `MulAdd`, `MulAdd` of what a `Dequantize` in
- * steps gives, and `Relu` or `Clip` say in this order. Each but the first may be missing. The
- * result is r, or `Quantize` of it in steps of 8 bits. */
+ * where the second sum is an FMA, too, and the sum may begin with an integer of its channel, if it
+ * has no bias of its own: what `Add`, `Cast`, `MulAdd`, `MulAdd` of what a `Dequantize` in steps
+ * gives, and `Relu` or `Clip` say in this order. Each but the first may be missing. The result is
+ * r, or `Quantize` of it in steps of 8 bits. */
 #ifndef GLOW_TARGET_CPU_REQUANTIZE_H
 #define GLOW_TARGET_CPU_REQUANTIZE_H
 
@@ -20,6 +21,7 @@ typedef struct GlowRequantizeTerm {
 /* How far an epilogue has come. */
 typedef enum GlowRequantizeStage {
   GLOW_REQUANTIZE_SUM,
+  GLOW_REQUANTIZE_WHOLE_SUM,
   GLOW_REQUANTIZE_REAL,
   GLOW_REQUANTIZE_SCALED,
   GLOW_REQUANTIZE_ADDED,
@@ -29,6 +31,7 @@ typedef enum GlowRequantizeStage {
 
 typedef struct GlowRequantize {
   GlowRequantizeStage stage;
+  int start;                      /* which extra operand sums begin with; -1: none */
   GlowRequantizeTerm scale, bias; /* the numbers are 1 and -0 where nothing stands */
   int add;                        /* which extra operand; -1: nothing is added */
   const GlowType *add_type;
