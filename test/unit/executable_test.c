@@ -442,6 +442,73 @@ static void check_ranges(void) {
   }
 }
 
+/* A run of a model that adds n rows, first, first + 1, ... to what its state has. */
+static GlowStatus add_rows(GlowExecution *x, GlowState *s, int64_t n, float first) {
+  static _Alignas(64) float in[8];
+  const int64_t extents[] = {n, 2};
+  GlowBuffer b[2] = {{in, sizeof in, extents}};
+  for (int i = 0; i < 8; i++)
+    in[i] = first + (float)i;
+  return glow_execution_run(x, s, b, 2);
+}
+
+/* Whether the variable has n rows: first, first + 1, ... */
+static bool has_rows(const GlowState *s, int64_t n, float first) {
+  GlowBuffer b;
+  bool ok = glow_state_get(s, 0, &b) == GLOW_OK && b.extents[0] == n && b.bytes == (size_t)n * 8;
+  for (int64_t i = 0; ok && i < 2 * n; i++)
+    ok = ((const float *)b.data)[i] == first + (float)i;
+  return ok;
+}
+
+/* A variable that grows: a run that has no room for its rows leaves it as it was; copies go on by
+ * themselves; and the caller may take rows back. */
+static void check_rows(void) {
+  static const char text[] = "declare {\n"
+                             "  extent $N : 1..4\n"
+                             "  extent $T : 0..8\n"
+                             "  extent $T1 = $T + $N : 1..8\n"
+                             "  placeholder @x : float<$N x 2>\n"
+                             "  placeholder @y : float<$T1 x 2>\n"
+                             "  variable @v : float<$T x 2> = splat(0.0)\n"
+                             "}\n"
+                             "func @main {\n"
+                             "  %all = Concat(@v, @x) {axis = 0}\n"
+                             "  Save(%all, @v)\n"
+                             "  Save(%all, @y)\n"
+                             "}\n";
+  const GlowExecutionOptions outputs = {.size = sizeof outputs, .outputs = true};
+  static _Alignas(64) float one[2] = {7, 8};
+  const int64_t one_row[] = {1, 2}, nine_rows[] = {9, 2};
+  for (int w = 0; w < WAYS; w++) {
+    GlowExecutable *e = compiled(text, ways[w]);
+    GlowExecution *x = NULL;
+    GlowState *s = NULL, *copy = NULL;
+    CHECK(glow_execution_create(e, &outputs, &x) == GLOW_OK);
+    CHECK(glow_state_create(e, &s) == GLOW_OK && has_rows(s, 0, 0));
+    CHECK(add_rows(x, s, 3, 0) == GLOW_OK && has_rows(s, 3, 0));
+    CHECK(glow_state_copy(s, &copy) == GLOW_OK && has_rows(copy, 3, 0));
+    CHECK(add_rows(x, s, 3, 6) == GLOW_OK && has_rows(s, 6, 0));
+    const GlowBuffer *y = glow_execution_output(x, 1);
+    CHECK(y && y->extents[0] == 6 && ((const float *)y->data)[11] == 11);
+    CHECK(add_rows(x, s, 3, 12) == GLOW_BAD_INPUT && has_rows(s, 6, 0));
+    EXPECT(strstr(fault_of(x), "$T1 = $N + $T is 9, out of 1..8"), "%s", fault_of(x));
+    CHECK(add_rows(x, s, 2, 12) == GLOW_OK && has_rows(s, 8, 0));
+    CHECK(add_rows(x, copy, 1, 6) == GLOW_OK && has_rows(copy, 4, 0) && has_rows(s, 8, 0));
+    GlowBuffer b = {one, sizeof one, one_row};
+    CHECK(glow_state_set(s, 0, &b) == GLOW_OK && has_rows(s, 1, 7));
+    CHECK(add_rows(x, s, 4, 9) == GLOW_OK && has_rows(s, 5, 7));
+    b.extents = nine_rows;
+    CHECK(glow_state_set(s, 0, &b) == GLOW_BAD_USAGE && has_rows(s, 5, 7));
+    CHECK(glow_state_reset(s) == GLOW_OK && has_rows(s, 0, 0));
+    CHECK(add_rows(x, s, 4, 0) == GLOW_OK && has_rows(s, 4, 0));
+    glow_state_destroy(copy);
+    glow_state_destroy(s);
+    glow_execution_destroy(x);
+    glow_executable_release(e);
+  }
+}
+
 /* A port that is read and written may grow up to its bound; texts are no bytes. */
 static void check_bounds(void) {
   static const char grows[] = "declare {\n"
@@ -1189,6 +1256,7 @@ int main(void) {
   check_bits();
   check_extents();
   check_ranges();
+  check_rows();
   check_bounds();
   for (int w = 0; w < WAYS; w++) {
     check_refusals(ways[w]);
