@@ -86,15 +86,18 @@ func @main {{
         np.save(f"{top}/y-{name}.npy", layers(*way).astype(F))
 
 
-def check(path, way):
+def check(path, wanted):
+    """Compares the weights in a text, those of each layer, with the wanted ones."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
-    for i, w in enumerate(W):
+    for i, want in enumerate(wanted):
         found = re.search(rf"@w{i}\.i8 : i8<\d+ x \d+> = (\[.*\])", text).group(1)
         got = np.array(eval(found))  # pylint: disable=eval-used
-        want = weights(w, *WAYS[way][2:])[0]
         assert (got == want).all(), (got, want)
 
 
 if __name__ == "__main__":
-    make(sys.argv[2]) if sys.argv[1] == "make" else check(sys.argv[2], sys.argv[3])
+    if sys.argv[1] == "make":
+        make(sys.argv[2])
+    else:
+        check(sys.argv[2], [weights(w, *WAYS[sys.argv[3]][2:])[0] for w in W])
