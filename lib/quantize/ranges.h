@@ -60,8 +60,8 @@ GlowRanges *glow_ranges_parse(GlowContext *ctx, const char *name, const char *da
 /* What is said of the value of this interned name; NULL: nothing. */
 const GlowRange *glow_ranges_find(const GlowRanges *r, GlowStr value);
 
-/* Whether the ranges are those of f: its text is the same, or each value of the file is in f,
- * computed by the same operator, of the same rank and extents but for the first one. All
+/* Whether the ranges are those of f: each value of the file is in f and, unless the texts are the
+ * same, computed by the same operator, of the same rank and extents but for the first one. All
  * differences are errors at their lines; with `partial` they are warnings, and what the file says
  * of these values is forgotten. */
 bool glow_ranges_fit(GlowRanges *r, GlowFunction *f, bool partial);

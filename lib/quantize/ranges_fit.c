@@ -44,6 +44,7 @@ typedef struct Fit {
   const GlowMap *results;
   GlowArena *arena;
   GlowSeverity severity; /* of differences */
+  bool same;             /* the ranges are of this very text; a person may have added lines */
 } Fit;
 
 static void refuse_name(const Fit *fit, const GlowRange *r) {
@@ -64,7 +65,7 @@ static bool fits(const Fit *fit, const GlowRange *r) {
     refuse_name(fit, r);
     return false;
   }
-  if (!r->observed)
+  if (!r->observed || fit->same)
     return true;
   const char *source = glow_observed_source(v);
   if (strcmp(source, r->op) != 0) {
@@ -81,10 +82,9 @@ static bool fits(const Fit *fit, const GlowRange *r) {
 }
 
 bool glow_ranges_fit(GlowRanges *r, GlowFunction *f, bool partial) {
-  if (r->text && r->text == glow_function_text_hash(f))
-    return true;
   GlowArena *arena = glow_arena_create(f->module->ctx);
-  Fit fit = {f, results_of(f, arena), arena, partial ? GLOW_WARNING : GLOW_ERROR};
+  bool same = r->text && r->text == glow_function_text_hash(f);
+  Fit fit = {f, results_of(f, arena), arena, partial ? GLOW_WARNING : GLOW_ERROR, same};
   bool ok = true;
   for (uint32_t i = 0; i < r->list.count; i++) {
     if (fits(&fit, &r->list.data[i]))
