@@ -38,3 +38,11 @@ bool glow_globs_all_matched(const GlowGlobs *g, const char *what, const char *co
   }
   return all;
 }
+
+void glow_globs_warn_unmatched(const GlowGlobs *g, const char *option) {
+  const GlowPassRun *run = g->run;
+  for (uint32_t i = 0; i < g->list.count; i++)
+    if (!g->list.data[i].matched)
+      glow_diag(run->ctx, GLOW_WARNING, GLOW_NOWHERE, "-%s: %s=%s names nothing in @%s",
+                run->pass->name, option, g->list.data[i].text, run->function->name);
+}

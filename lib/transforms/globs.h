@@ -1,4 +1,4 @@
-/* Lists of globs that options of passes give, for names of storage: conv1.*,fc?.weight */
+/* Lists of globs that options of passes give, for names of storage or nodes: conv1.*,fc?.weight */
 #ifndef GLOW_TRANSFORMS_GLOBS_H
 #define GLOW_TRANSFORMS_GLOBS_H
 
@@ -22,5 +22,7 @@ bool glow_globs_match(GlowGlobs *g, GlowStr name);
  * "variable"; one of `names` that is near is suggested. */
 bool glow_globs_all_matched(const GlowGlobs *g, const char *what, const char *const *names,
                             uint32_t count);
+/* Warns of each glob of the option called `option` that no name matched. */
+void glow_globs_warn_unmatched(const GlowGlobs *g, const char *option);
 
 #endif

@@ -162,8 +162,11 @@ static bool rewrite(GlowQuantPlan *p) {
 
 static bool quantize_function(GlowPassRun *run, GlowQuantizeOptions *o) {
   GlowQuantPlan plan = {.run = run, .options = o};
-  return glow_ranges_fit(o->ranges, run->function, o->partial) && glow_quantize_plan(&plan) &&
-         tell_reasons(&plan) && rewrite(&plan);
+  if (!glow_ranges_fit(o->ranges, run->function, o->partial) || !glow_quantize_plan(&plan) ||
+      !tell_reasons(&plan) || !rewrite(&plan))
+    return false;
+  glow_quant_warn_of_names(&o->nodes);
+  return true;
 }
 
 bool glow_pass_quantize(GlowPassRun *run) {

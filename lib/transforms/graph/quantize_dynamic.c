@@ -128,6 +128,9 @@ bool glow_pass_quantize_dynamic(GlowPassRun *run) {
                .constness = glow_constness_create(run->arena),
                .rounded = glow_map_create(run->arena),
                .stored = glow_map_create(run->arena)};
-  return glow_quantize_read_node_options(run, &d.options) &&
-         glow_block_walk(run->function->body, visit, &d) && !d.failed;
+  if (!glow_quantize_read_node_options(run, &d.options) ||
+      !glow_block_walk(run->function->body, visit, &d) || d.failed)
+    return false;
+  glow_quant_warn_of_names(&d.options);
+  return true;
 }

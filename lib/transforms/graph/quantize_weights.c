@@ -109,5 +109,7 @@ bool glow_pass_quantize_weights(GlowPassRun *run) {
     next = n->next;
     ok = narrow(n, &w);
   }
+  if (ok)
+    glow_globs_warn_unmatched(&w.keep, "keep");
   return ok;
 }

@@ -86,6 +86,11 @@ const char *glow_quant_unwanted(GlowQuantNodeOptions *o, const GlowNode *n) {
   return o->nodes.list.count && !named ? "nodes= does not name it" : NULL;
 }
 
+void glow_quant_warn_of_names(const GlowQuantNodeOptions *o) {
+  glow_globs_warn_unmatched(&o->keep, "keep");
+  glow_globs_warn_unmatched(&o->nodes, "nodes");
+}
+
 bool glow_quant_tell(GlowPassRun *run, const GlowQuantNodeOptions *o, const GlowNode *n,
                      const char *reason) {
   const char *op = glow_node_desc(n)->node, *name = n->results[0].name;

@@ -37,6 +37,8 @@ typedef struct GlowQuantNodeOptions {
 bool glow_quantize_read_node_options(GlowPassRun *run, GlowQuantNodeOptions *o);
 /* Why the options keep n in float; NULL: they do not. */
 const char *glow_quant_unwanted(GlowQuantNodeOptions *o, const GlowNode *n);
+/* Warns of names in the options that glow_quant_unwanted found in no node of run->function. */
+void glow_quant_warn_of_names(const GlowQuantNodeOptions *o);
 /* Counts n, and says why it stays in float unless `reason` is NULL. False if the options make an
  * error of that. */
 bool glow_quant_tell(GlowPassRun *run, const GlowQuantNodeOptions *o, const GlowNode *n,
