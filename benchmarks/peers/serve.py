@@ -2,8 +2,8 @@
 
     WORKER MODEL INPUT OUTPUT THREADS
 
-loads MODEL, runs it once on INPUT (raw fp32 in the shape that MODEL's .json says), writes OUTPUT in the
-same form and prints `ready key=value ...`; for each line `run N` it prints the seconds of N inferences.
+loads MODEL, runs it once on INPUT (raw fp32 in the shape that MODEL's .json says, or the .npy files of the
+inputs that it names), writes OUTPUT in the same form and prints `ready key=value ...`; for each line `run N` it prints the seconds of N inferences.
 """
 import json
 import os
@@ -25,17 +25,21 @@ def artefact(model, suffix):
 
 def serve(start):
     """start(model, input, threads) returns (run, output, engine): run() is one inference that is over
-    when it returns, output() the last result, engine a name with a version."""
+    when it returns, output() the last result, engine a name with a version. Of models with several inputs,
+    the input is a dictionary and the result a list."""
     model, source, target, threads = sys.argv[1:5]
     with open(os.path.splitext(model)[0] + ".json") as f:
-        shape = json.load(f)["input"]
-    x = np.fromfile(source, "<f4").reshape(shape)
+        about = json.load(f)
+    x = ({name: np.load(path) for name, path in about["inputs"].items()} if "inputs" in about
+         else np.fromfile(source, "<f4").reshape(about["input"]))
     begin = time.perf_counter()
     run, output, engine = start(model, x, int(threads))
     loaded = time.perf_counter()
     run()
     first = time.perf_counter() - loaded
-    np.ascontiguousarray(output(), dtype="<f4").tofile(target)
+    with open(target, "wb") as f:
+        for result in output() if isinstance(x, dict) else [np.asarray(output(), dtype="<f4")]:
+            f.write(np.ascontiguousarray(result).tobytes())
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(f"ready load={loaded - begin:.3f} first={first:.3f} rss={rss} engine={engine}", file=pipe)
     for line in sys.stdin:

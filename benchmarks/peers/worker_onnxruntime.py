@@ -9,11 +9,11 @@ def start(model, x, threads):
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", str(int(threads > 1)))
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    feed, last = {session.get_inputs()[0].name: x}, []
+    feed, last = x if isinstance(x, dict) else {session.get_inputs()[0].name: x}, []
 
     def run():
         last[:] = session.run(None, feed)
-    return run, lambda: last[0], f"onnxruntime-{onnxruntime.__version__}"
+    return run, lambda: last if isinstance(x, dict) else last[0], f"onnxruntime-{onnxruntime.__version__}"
 
 
 serve.serve(start)
