@@ -41,7 +41,7 @@
 /* Chooses element kinds, algorithms and layouts for kernels: last. */
 #define KERNELS                                                                                    \
   "widen,reduce-mean-pool,subpixel-conv,conv-3d,merge-groups,sink-transpose,simplify-transpose,"   \
-  "sink-reshape,simplify-reshape,winograd,@layout,dce,schedule"
+  "sink-reshape,simplify-reshape,winograd,@layout,dce,recompute-cheap,schedule"
 
 static const char *const graph_pipelines[] = {
     "inline,lower",

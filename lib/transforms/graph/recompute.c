@@ -21,110 +21,19 @@
 #include "ops/infer.h"
 #include "support/sizes.h"
 #include "transforms/transforms.h"
+#include "transforms/turn.h"
 
 enum { TRIES = 8 };
 
 typedef struct Recompute {
   GlowArena *arena;
-  GlowFunction *f;
-  GLOW_VEC(GlowNode *) nodes; /* of the body; `order` of a node, and of those in it, is its index */
-  uint32_t turn;              /* the first node of the second part */
-  int64_t peak;               /* the most bytes that are alive at one time */
-  GLOW_VEC(uint32_t) begins;  /* by stage: its first node; `turn` behind the last */
+  GlowTurn turn;
+  GLOW_VEC(uint32_t) begins; /* by stage: its first node; that of the turn behind the last */
   GLOW_VEC(GlowChainStage) stages;
   const GlowChain *plan;
 } Recompute;
 
-/* ---- Values ---------------------------------------------------------------------------------- */
-
-static int64_t bytes_of(const GlowValue *v) {
-  int64_t bytes = glow_buffer_bytes(v->type);
-  return bytes < 0 ? 0 : bytes;
-}
-
-static bool ends(const GlowNode *n) {
-  return GLOW_HAS(glow_node_desc(n), TERMINATOR) || n->op == GLOW_OP_SAVE;
-}
-
-/* The Barrier whose operand X this use is; NULL if it is none. */
-static const GlowNode *barrier_at(const GlowUse *u) {
-  const GlowNode *n = u->user;
-  return n->op == GLOW_OP_BARRIER && u == &n->operands[GLOW_BARRIER_IN_X] ? n : NULL;
-}
-
-/* Whether v takes no room: it is computed into an output, is what a Barrier lets through, or is one
- * number that a node makes of nothing. */
-static bool is_free(const GlowValue *v) {
-  if (v->def.node->op == GLOW_OP_BARRIER)
-    return true;
-  for (const GlowUse *u = v->uses; u; u = u->next)
-    if (ends(u->user) && u->user->block->owner == GLOW_BLOCK_FUNCTION)
-      return true;
-  return v->def.node->noperands == 0 && v->type->rank == 0;
-}
-
-/* Whether the second part computes with v. */
-static bool is_read_late(const Recompute *r, const GlowUse *u) {
-  return u->user->order >= r->turn && !(ends(u->user) && u->user->block == r->f->body);
-}
-
-static bool is_saved(const Recompute *r, const GlowValue *v) {
-  if (is_free(v))
-    return false;
-  for (const GlowUse *u = v->uses; u; u = u->next)
-    if (is_read_late(r, u))
-      return true;
-  return false;
-}
-
-/* The last node before `limit` that uses v, behind Barriers, too; v's own, if there is none. */
-static uint32_t last_use(const GlowValue *v, uint32_t limit) {
-  uint32_t last = v->def.node->order;
-  for (const GlowUse *u = v->uses; u; u = u->next) {
-    const GlowNode *barrier = barrier_at(u);
-    uint32_t at = barrier ? last_use(&barrier->results[0], limit) : u->user->order;
-    if (at < limit && at > last)
-      last = at;
-  }
-  return last;
-}
-
 /* ---- Stages ---------------------------------------------------------------------------------- */
-
-static void number(Recompute *r) {
-  for (GlowNode *n = r->f->body->first; n; n = n->next)
-    glow_vec_push(r->arena, &r->nodes, n);
-  for (uint32_t i = 0; i < r->nodes.count; i++) {
-    r->nodes.data[i]->order = i;
-    for (GlowNode *k = glow_next_in_walk(r->nodes.data[i]); k && k->block != r->f->body;
-         k = glow_next_in_walk(k))
-      k->order = i;
-  }
-}
-
-/* Finds the node that most bytes are alive in front of, and the most that are while a node runs:
- * its operands and its results. */
-static void find_turn(Recompute *r) {
-  int64_t *begins = GLOW_NEW_ARRAY(r->arena, int64_t, r->nodes.count + 2), alive = 0, most = 0;
-  int64_t *ends_at = GLOW_NEW_ARRAY(r->arena, int64_t, r->nodes.count + 2);
-  for (uint32_t i = 0; i < r->nodes.count; i++)
-    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++) {
-      const GlowValue *v = &r->nodes.data[i]->results[k];
-      if (is_free(v))
-        continue;
-      begins[i] += bytes_of(v);
-      ends_at[last_use(v, UINT32_MAX)] += bytes_of(v);
-    }
-  for (uint32_t i = 0; i < r->nodes.count; i++) {
-    if (alive > most) {
-      most = alive;
-      r->turn = i;
-    }
-    alive += begins[i];
-    r->peak = alive > r->peak ? alive : r->peak;
-    alive -= ends_at[i];
-  }
-}
 
 static int64_t cost_of(const GlowNode *n) {
   int64_t cost = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
@@ -139,52 +48,50 @@ static GlowChainStage make_stage(const Recompute *r, uint32_t begin, uint32_t en
                                  const GlowValue *boundary) {
   GlowChainStage s = {0};
   for (uint32_t i = begin; i < end; i++) {
-    const GlowNode *n = r->nodes.data[i];
+    const GlowNode *n = r->turn.nodes.data[i];
     s.cost += cost_of(n);
     s.fixed |= !GLOW_HAS(glow_node_desc(n), PURE) || n->nregions;
     for (uint32_t k = 0; k < n->nresults; k++)
-      if (&n->results[k] == boundary || is_saved(r, &n->results[k]))
-        s.saved += bytes_of(&n->results[k]);
+      if (&n->results[k] == boundary || glow_turn_is_kept(&r->turn, &n->results[k]))
+        s.saved += glow_turn_bytes(&n->results[k]);
   }
-  s.boundary = boundary ? bytes_of(boundary) : 0;
+  s.boundary = boundary ? glow_turn_bytes(boundary) : 0;
   return s;
 }
 
 /* Cuts the first part where one value goes on that is kept anyway. */
 static void find_stages(Recompute *r) {
-  uint32_t *crossing = GLOW_NEW_ARRAY(r->arena, uint32_t, r->turn + 2), count = 0, cuts = 0;
-  const GlowValue **over = GLOW_NEW_ARRAY(r->arena, const GlowValue *, r->turn + 2);
-  for (uint32_t i = 0; i < r->turn; i++)
-    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++) {
-      const GlowValue *v = &r->nodes.data[i]->results[k];
-      uint32_t last = is_free(v) ? i : last_use(v, r->turn);
+  uint32_t *crossing = GLOW_NEW_ARRAY(r->arena, uint32_t, r->turn.at + 2), count = 0, cuts = 0;
+  const GlowValue **over = GLOW_NEW_ARRAY(r->arena, const GlowValue *, r->turn.at + 2);
+  for (uint32_t i = 0; i < r->turn.at; i++)
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
+      const GlowValue *v = &r->turn.nodes.data[i]->results[k];
+      uint32_t last = glow_turn_is_free(v) ? i : glow_turn_last_use(v, r->turn.at);
       for (uint32_t p = i + 1; p <= last; p++) {
         crossing[p]++;
         over[p] = v;
       }
     }
-  for (uint32_t p = 1; p < r->turn; p++)
-    cuts += crossing[p] == 1 && is_saved(r, over[p]);
+  for (uint32_t p = 1; p < r->turn.at; p++)
+    cuts += crossing[p] == 1 && glow_turn_is_kept(&r->turn, over[p]);
   uint32_t every = cuts / GLOW_CHAIN_MOST_STAGES + 1, begin = 0;
   glow_vec_push(r->arena, &r->begins, begin);
-  for (uint32_t p = 1; p < r->turn; p++) {
-    if (crossing[p] != 1 || !is_saved(r, over[p]) || count++ % every)
+  for (uint32_t p = 1; p < r->turn.at; p++) {
+    if (crossing[p] != 1 || !glow_turn_is_kept(&r->turn, over[p]) || count++ % every)
       continue;
     GlowChainStage s = make_stage(r, begin, p, over[p]);
     glow_vec_push(r->arena, &r->stages, s);
     glow_vec_push(r->arena, &r->begins, p);
     begin = p;
   }
-  GlowChainStage s = make_stage(r, begin, r->turn, NULL);
+  GlowChainStage s = make_stage(r, begin, r->turn.at, NULL);
   glow_vec_push(r->arena, &r->stages, s);
-  glow_vec_push(r->arena, &r->begins, r->turn);
+  glow_vec_push(r->arena, &r->begins, r->turn.at);
 }
 
 static Recompute analyze(GlowArena *arena, GlowFunction *f) {
-  Recompute r = {.arena = arena, .f = f};
-  number(&r);
-  find_turn(&r);
-  if (r.turn)
+  Recompute r = {.arena = arena, .turn = glow_turn_find(arena, f)};
+  if (r.turn.at)
     find_stages(&r);
   return r;
 }
@@ -195,21 +102,21 @@ static Recompute analyze(GlowArena *arena, GlowFunction *f) {
 static GlowNode *first_reader(const Recompute *r, GlowChainPart stages) {
   uint32_t first = UINT32_MAX;
   for (uint32_t i = r->begins.data[stages.first]; i < r->begins.data[stages.last + 1]; i++)
-    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++)
-      for (const GlowUse *u = r->nodes.data[i]->results[k].uses; u; u = u->next)
-        if (is_read_late(r, u) && u->user->order < first)
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++)
+      for (const GlowUse *u = r->turn.nodes.data[i]->results[k].uses; u; u = u->next)
+        if (glow_turn_reads_late(&r->turn, u) && u->user->order < first)
           first = u->user->order;
-  return first == UINT32_MAX ? NULL : r->nodes.data[first];
+  return first == UINT32_MAX ? NULL : r->turn.nodes.data[first];
 }
 
 /* Lets the second part read the copies of what a stage saves. */
 static void read_copies(const Recompute *r, uint32_t stage, const GlowMap *copies) {
   for (uint32_t i = r->begins.data[stage]; i < r->begins.data[stage + 1]; i++)
-    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++) {
-      GlowValue *v = &r->nodes.data[i]->results[k], *copy = glow_map_get(copies, v);
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
+      GlowValue *v = &r->turn.nodes.data[i]->results[k], *copy = glow_map_get(copies, v);
       for (GlowUse *u = copy ? v->uses : NULL, *next; u; u = next) {
         next = u->next;
-        if (is_read_late(r, u))
+        if (glow_turn_reads_late(&r->turn, u))
           glow_use_set(u, copy);
       }
     }
@@ -218,11 +125,11 @@ static void read_copies(const Recompute *r, uint32_t stage, const GlowMap *copie
 /* The first value of the second part, computed before `reader`, that this or a later node reads:
  * what a copy in front of `reader` has to wait for. NULL if there is none. */
 static GlowValue *value_before(const Recompute *r, const GlowNode *reader) {
-  for (uint32_t i = reader->order; i < r->nodes.count; i++) {
-    const GlowNode *n = r->nodes.data[i];
+  for (uint32_t i = reader->order; i < r->turn.nodes.count; i++) {
+    const GlowNode *n = r->turn.nodes.data[i];
     for (uint32_t k = 0; k < n->noperands; k++) {
       GlowValue *v = n->operands[k].value;
-      if (v && v->kind == GLOW_VALUE_RESULT && v->def.node->order >= r->turn &&
+      if (v && v->kind == GLOW_VALUE_RESULT && v->def.node->order >= r->turn.at &&
           v->def.node->order < reader->order)
         return v;
     }
@@ -249,7 +156,7 @@ static void hold_back(const Recompute *r, GlowBuilder *b, uint32_t first, const 
       continue;
     GlowValue *ins[] = {copy ? copy : v, after};
     GlowNode *barrier = glow_build(b, GLOW_OP_BARRIER, ins, after ? 2 : 1, NULL, v->name);
-    GLOW_CHECK(r->f->module->ctx, barrier, "a Barrier cannot be built");
+    GLOW_CHECK(r->turn.function->module->ctx, barrier, "a Barrier cannot be built");
     barrier->order = 0; /* of the first part */
     glow_map_set(held, v, barrier);
     glow_map_set(copies, v, &barrier->results[0]);
@@ -262,8 +169,8 @@ static void copy_stages(const Recompute *r, GlowBuilder *b, GlowChainPart stages
   GlowValue *after = value_before(r, reader);
   GlowMap *held = glow_map_create(r->arena);
   for (uint32_t i = r->begins.data[stages.first]; i < r->begins.data[stages.last + 1]; i++) {
-    hold_back(r, b, stages.first, r->nodes.data[i], after, copies, held);
-    GlowNode *copy = glow_node_clone(b, r->nodes.data[i], copies);
+    hold_back(r, b, stages.first, r->turn.nodes.data[i], after, copies, held);
+    GlowNode *copy = glow_node_clone(b, r->turn.nodes.data[i], copies);
     glow_node_renumber(copy);
     copy->order = 0; /* of the first part */
   }
@@ -286,8 +193,8 @@ static void apply(const Recompute *r, GlowChainPart part, GlowMap *copies) {
   b.pred = NULL;
   GlowMap *again = glow_map_create(r->arena);
   for (uint32_t i = 0; i < r->begins.data[left.first]; i++)
-    for (uint32_t k = 0; k < r->nodes.data[i]->nresults; k++) {
-      GlowValue *v = &r->nodes.data[i]->results[k], *copy = glow_map_get(copies, v);
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
+      GlowValue *v = &r->turn.nodes.data[i]->results[k], *copy = glow_map_get(copies, v);
       if (copy)
         glow_map_set(again, v, copy);
     }
@@ -298,15 +205,15 @@ static void apply(const Recompute *r, GlowChainPart part, GlowMap *copies) {
 static void carry_out(Recompute *r, const GlowChain *plan) {
   r->plan = plan;
   apply(r, glow_chain_all(plan), glow_map_create(r->arena));
-  glow_remove_unneeded(r->f->body);
+  glow_remove_unneeded(r->turn.function->body);
 }
 
 /* The bytes that are alive in a copy of the module after the plan. */
 static int64_t peak_after(const Recompute *r, const GlowChain *plan) {
-  GlowModule *copy = glow_module_clone(r->f->module);
-  Recompute other = analyze(r->arena, glow_module_function(copy, r->f->name));
+  GlowModule *copy = glow_module_clone(r->turn.function->module);
+  Recompute other = analyze(r->arena, glow_module_function(copy, r->turn.function->name));
   carry_out(&other, plan);
-  int64_t peak = analyze(r->arena, other.f).peak;
+  int64_t peak = analyze(r->arena, other.turn.function).turn.peak;
   glow_module_destroy(copy);
   return peak;
 }
@@ -362,28 +269,28 @@ static void refuse(GlowPassRun *run, const Recompute *r, int64_t budget, int64_t
       glow_str_printf(run->ctx,
                       "@%s needs more than %" PRId64
                       " bytes; with the least that can be kept, %" PRId64 " are alive at one time",
-                      r->f->name, budget, least);
+                      r->turn.function->name, budget, least);
   if (glow_pass_option(run, "memory"))
-    glow_error(run->ctx, r->f->src, "recompute: %s", what);
+    glow_error(run->ctx, r->turn.function->src, "recompute: %s", what);
   else
-    glow_pass_remark(run, r->f->src, "%s", what);
+    glow_pass_remark(run, r->turn.function->src, "%s", what);
 }
 
 static bool fit(GlowPassRun *run, Recompute *r, int64_t budget) {
   int64_t least = INT64_MAX;
-  const GlowChain *plan = find_plan(r, budget, r->peak, &least);
+  const GlowChain *plan = find_plan(r, budget, r->turn.peak, &least);
   if (!plan) {
-    refuse(run, r, budget, least < r->peak ? least : r->peak);
+    refuse(run, r, budget, least < r->turn.peak ? least : r->turn.peak);
     return !glow_pass_option(run, "memory");
   }
-  glow_pass_changed(run, r->nodes.data[r->turn], NULL);
-  int64_t macs = glow_function_cost(r->f).macs;
+  glow_pass_changed(run, r->turn.nodes.data[r->turn.at], NULL);
+  int64_t macs = glow_function_cost(r->turn.function).macs;
   carry_out(r, plan);
-  glow_pass_remark(run, r->f->src,
+  glow_pass_remark(run, r->turn.function->src,
                    "@%s: %" PRId64 " bytes alive at one time instead of %" PRId64 ", %" PRId64
                    " multiply-accumulates again (%" PRId64 " before)",
-                   r->f->name, analyze(run->arena, r->f).peak, r->peak,
-                   glow_function_cost(r->f).macs - macs, macs);
+                   r->turn.function->name, analyze(run->arena, r->turn.function).turn.peak,
+                   r->turn.peak, glow_function_cost(r->turn.function).macs - macs, macs);
   return true;
 }
 
@@ -396,6 +303,6 @@ bool glow_pass_recompute(GlowPassRun *run) {
   }
   Recompute r = analyze(run->arena, run->function);
   if (!text)
-    budget = r.peak / 2;
-  return r.peak <= budget || r.turn == 0 || fit(run, &r, budget);
+    budget = r.turn.peak / 2;
+  return r.turn.peak <= budget || r.turn.at == 0 || fit(run, &r, budget);
 }

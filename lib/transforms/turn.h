@@ -1,0 +1,30 @@
+/* The turn of a function: the place of its text where most bytes are alive. Behind -grad it divides
+ * the forward part from the backward part, which reads what is kept over it. */
+#ifndef GLOW_TRANSFORMS_TURN_H
+#define GLOW_TRANSFORMS_TURN_H
+
+#include "ir/ir.h"
+
+typedef struct GlowTurn {
+  GlowFunction *function;
+  GLOW_VEC(GlowNode *) nodes; /* of the body; `order` of a node, and of those in it, is its index */
+  uint32_t at;                /* the first node of the second part; 0: nothing is ever alive */
+  int64_t peak;               /* the most bytes that are alive at one time */
+} GlowTurn;
+
+/* Numbers the nodes of f and finds its turn. Values that are saved or returned, that a Barrier lets
+ * through, and single numbers count as nothing. Memory is the arena's. */
+GlowTurn glow_turn_find(GlowArena *arena, GlowFunction *f);
+/* The room of a value; 0 if its extents are open. */
+int64_t glow_turn_bytes(const GlowValue *v);
+/* Whether the result v counts as nothing. */
+bool glow_turn_is_free(const GlowValue *v);
+/* Whether the second part computes with the value that u uses. */
+bool glow_turn_reads_late(const GlowTurn *t, const GlowUse *u);
+/* Whether the result v is kept for the second part. */
+bool glow_turn_is_kept(const GlowTurn *t, const GlowValue *v);
+/* The last node before `limit` that uses the result v, behind Barriers, too; v's own, if there is
+ * none. */
+uint32_t glow_turn_last_use(const GlowValue *v, uint32_t limit);
+
+#endif
