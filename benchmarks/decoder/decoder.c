@@ -30,6 +30,7 @@ static double now(void) {
 
 static GlowStatus step(Run *r, int64_t count) {
   const int64_t given[] = {1, count}, all[] = {1, r->past + count};
+  int64_t end = r->past + count;
   GlowBuffer buffers[MOST_PORTS] = {{NULL, 0, NULL}};
   GlowPort port = {.size = sizeof port};
   size_t ports = 0;
@@ -40,6 +41,10 @@ static GlowStatus step(Run *r, int64_t count) {
       buffers[ports] = (GlowBuffer){r->positions, MOST * sizeof *r->positions, given};
     else if (!strcmp(port.name, "attention_mask"))
       buffers[ports] = (GlowBuffer){r->mask, MOST * sizeof *r->mask, all};
+    else if (!strcmp(port.name, "write_indices"))
+      buffers[ports] = (GlowBuffer){r->positions, sizeof *r->positions, NULL};
+    else if (!strcmp(port.name, "nonpad_kv_seqlen"))
+      buffers[ports] = (GlowBuffer){&end, sizeof end, NULL};
     else
       r->logits = ports;
   }

@@ -9,6 +9,7 @@ present.I.value [1, heads, past + sequence, size]. Forms differ in how attention
 
     exported   Concat with the past, two MatMul around Softmax, a mask of positions
     attention  ONNX's Attention (operator set 23) with past and present, which is causal itself
+    static     the same (operator set 24) over caches of one size, into which TensorScatter writes
     grouped    com.microsoft GroupQueryAttention and RotaryEmbedding, with a third of the heads for keys and values
 
 With --bits 4 matrices have 4 bits an element and a scale for each 32 rows of a column (com.microsoft MatMulNBits).
@@ -25,6 +26,7 @@ import onnx_bytes as onnx  # noqa: E402
 KINDS = {np.dtype(np.float32): onnx.FLOAT, np.dtype(np.int64): onnx.I64, np.dtype(np.uint8): onnx.U8}
 BLOCK = 32
 POSITIONS = 1024
+STATIC = 576  # rows of a static cache
 
 
 class Decoder:
@@ -118,6 +120,18 @@ class Decoder:
         return self.node("Attention", q, k, v, "", past_k, past_v, outputs=[f"a{layer}", present_k, present_v],
                          is_causal=1, q_num_heads=self.heads, kv_num_heads=self.heads)[0]
 
+    def static(self, layer, q, k, v):
+        presents = []
+        for part, x in (("key", k), ("value", v)):
+            dims = [1, self.heads, STATIC, self.size]
+            past = self.take(f"past_key_values.{layer}.{part}", onnx.FLOAT, dims)
+            presents.append(self.give(f"present.{layer}.{part}", dims))
+            self.node("TensorScatter", past, self.split_heads(x, self.heads), "write_indices", outputs=presents[-1:])
+        y = self.node("Attention", self.split_heads(q, self.heads), *presents, "", "", "", "nonpad_kv_seqlen",
+                      is_causal=1)
+        y = self.node("Transpose", y, perm=[0, 2, 1, 3])
+        return self.node("Reshape", y, self.integers(0, 0, self.hidden))
+
     def grouped(self, layer, q, k, v):
         (past_k, present_k), (past_v, present_v) = self.cache(layer, "key"), self.cache(layer, "value")
         q, k = (self.node("RotaryEmbedding", x, "position_ids", *self.rotation, domain="com.microsoft")
@@ -147,7 +161,10 @@ class Decoder:
 
     def build(self):
         self.take("input_ids", onnx.I64, [1, "sequence_length"])
-        if self.form != "attention":
+        if self.form == "static":
+            self.take("write_indices", onnx.I64, [1])
+            self.take("nonpad_kv_seqlen", onnx.I64, [1])
+        elif self.form != "attention":
             self.take("attention_mask", onnx.I64, [1, "past_sequence_length + sequence_length"])
         self.take("position_ids", onnx.I64, [1, "sequence_length"])
         self.give("logits", [1, "sequence_length", self.words])
@@ -166,13 +183,13 @@ class Decoder:
         self.node("Identity", self.product(self.norm(x), self.hidden, self.words), outputs=["logits"])
         tensors = [onnx.tensor(n, KINDS[a.dtype], a.shape, a.tobytes()) for n, a in self.arrays.items()]
         graph = onnx.graph(self.nodes, self.inputs, self.outputs, tensors, "decoder")
-        return onnx.model(graph, 23 if self.form == "attention" else 17, imports=[("com.microsoft", 1)])
+        return onnx.model(graph, {"attention": 23, "static": 24}.get(self.form, 17), imports=[("com.microsoft", 1)])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path")
-    parser.add_argument("--form", default="exported", choices=("exported", "attention", "grouped"))
+    parser.add_argument("--form", default="exported", choices=("exported", "attention", "static", "grouped"))
     parser.add_argument("--bits", type=int, default=32, choices=(32, 4))
     for option, default in (("layers", 12), ("hidden", 768), ("heads", 12), ("words", 8192)):
         parser.add_argument("--" + option, type=int, default=default)

@@ -30,7 +30,8 @@ def main():
         start, count = time.perf_counter(), 1 if token else int(prompt)
         positions = np.arange(past, past + count, dtype=np.int64)[None]
         feed = {"input_ids": positions * 7919 % int(words), "position_ids": positions,
-                "attention_mask": np.ones((1, past + count), np.int64)}
+                "attention_mask": np.ones((1, past + count), np.int64), "write_indices": np.array([past]),
+                "nonpad_kv_seqlen": np.array([past + count])}
         for name in names & feed.keys():
             binding.bind_cpu_input(name, feed[name])
         for name in pasts:

@@ -137,16 +137,21 @@ static bool ends_together(const Attention *a) {
 }
 
 /* For each query and key, how far the key stands behind the place of the query itself among the
- * keys: [queries, keys]; with Lengths, on which that place depends, [batch, 1, queries, keys]. */
+ * keys: [queries, keys]; with Lengths, on which that place depends, [batch, 1, queries, keys]. What
+ * stands at the end of an open number of keys is counted from there: that number is no value. */
 static GlowValue *distances(const Attention *a, GlowValue *keys, GlowValue *lengths) {
   GlowDim column[] = {a->dims[2], GLOW_EXACT(1)};
-  bool down = a->past.kind != GLOW_DIM_EXACT;
+  bool open = a->dims[2].kind != GLOW_DIM_EXACT;
+  bool down = a->past.kind != GLOW_DIM_EXACT || (lengths && open);
   GlowValue *own = reshape(a, numbers(a, a->dims[2], down), 2, column);
-  if (down) /* counted from the end: the number of keys in the past is no value */
-    return glow_then2(a->b, GLOW_OP_SUB, own, numbers(a, a->dims[3], true));
-  if (lengths) {
+  if (lengths && open) {
+    GlowValue *last = glow_then2(a->b, GLOW_OP_SUB, lengths, integer(a, 1));
+    own = glow_then2(a->b, GLOW_OP_SUB, last, own);
+  } else if (lengths) {
     GlowValue *first = glow_then2(a->b, GLOW_OP_SUB, lengths, integer(a, a->dims[2].size));
     own = glow_then2(a->b, GLOW_OP_ADD, own, first);
+  } else if (down) {
+    return glow_then2(a->b, GLOW_OP_SUB, own, numbers(a, a->dims[3], true));
   } else if (a->past.size) {
     own = glow_then2(a->b, GLOW_OP_ADD, own, integer(a, a->past.size));
   }
@@ -163,7 +168,7 @@ static bool places(Attention *a, GlowValue **seen) {
   if (left < 0 && right < 0 && !lengths)
     return true;
   bool exact = a->dims[2].kind == GLOW_DIM_EXACT && a->dims[3].kind == GLOW_DIM_EXACT;
-  if (!exact && (lengths || !is_known(a->dims[2]) || !is_known(a->dims[3]) ||
+  if (!exact && (!is_known(a->dims[2]) || !is_known(a->dims[3]) ||
                  (a->past.kind != GLOW_DIM_EXACT && !ends_together(a))))
     return false;
   GlowValue *keys = numbers(a, a->dims[3], false);
@@ -189,6 +194,7 @@ GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, GlowDim 
                                      GlowDim keys) {
   Attention a = {.b = b, .n = n, .m = n->members, .past = GLOW_EXACT(0)};
   GlowValue *seen = NULL;
+  a.dims[0] = operand(&a, GLOW_ATTENTION_IN_Q)->type->dims[0];
   a.dims[2] = queries;
   a.dims[3] = keys;
   return places(&a, &seen) ? seen : NULL;

@@ -47,8 +47,9 @@ GlowValue *glow_then_cast(GlowBuilder *b, GlowValue *x, GlowKind kind);
 static inline GlowKind glow_sum_kind(GlowKind kind) {
   return kind == GLOW_KIND_FLOAT16 || kind == GLOW_KIND_BFLOAT16 ? GLOW_KIND_FLOAT : kind;
 }
-/* Which keys is_causal and the windows of the Attention n, without past or Lengths, let a query
- * see: bool<queries x keys>. NULL if a node is refused, or if they hide none. */
+/* Which keys is_causal, the windows and Lengths of the Attention n, without past, let a query see:
+ * bool<queries x keys>, with Lengths [batch, 1, queries, keys] or [batch, 1, 1, keys]. NULL if a
+ * node is refused, or if they hide none. */
 GlowValue *glow_build_attention_seen(GlowBuilder *b, const GlowNode *n, GlowDim queries,
                                      GlowDim keys);
 /* The Attention n, which has a past, as one without: the past stands before new keys and values,

@@ -3,11 +3,11 @@
  *   Attention(q, k, v, mask)  ->  TiledAttention(q, k, v, mask)     [batch, heads, sequence, size]
  *
  * with Reshape and Transpose around it if the heads lie side by side. The plain form is float, has
- * no past, lengths or softcap, and only its Y is used. A mask of bools becomes one that is added;
- * so does what is_causal and windows hide; of exact extents that is a constant, if it has at most
- * 2^20 elements. It must have at least 16 queries, unless the number of keys is open as
- * that of a cache is, and 16 keys. Up to 512 keys make one tile; more
- * keys are cut into tiles of 512. All this depends on one image alone, not on the batch.
+ * no past or softcap, and only its Y is used. A mask of bools becomes one that is added;
+ * so does what is_causal, windows and lengths hide; of exact extents, without lengths, that is a
+ * constant, if it has at most 2^20 elements. It must have at least 16 queries, unless keys are a
+ * cache, whose number is open or a length, and 16 keys. Up to 512 keys make one tile; more keys are
+ * cut into tiles of 512. All this depends on one image alone, not on the batch.
  *
  * Bounded, c = K + 32 for K numbers in a head and S with the exponentials of absolute scores: the
  * scale rounds at another place, each tile rounds the sums once more, and weights below e^-87 of
@@ -33,9 +33,15 @@ static bool has_plain_members(const GlowAttentionMembers *m) {
                              glow_array_at(m->softmax_precision, GlowKind, 0) == GLOW_KIND_FLOAT);
 }
 
+static const GlowValue *lengths_of(const GlowNode *n) {
+  return GLOW_ATTENTION_IN_LENGTHS < glow_node_nins(n) ? glow_node_in(n, GLOW_ATTENTION_IN_LENGTHS)
+                                                       : NULL;
+}
+
 /* Whether keys are hidden by where they stand. */
-static bool hides(const GlowAttentionMembers *m) {
-  return m->is_causal || m->left_window_size >= 0 || m->right_window_size >= 0;
+static bool hides(const GlowNode *n) {
+  const GlowAttentionMembers *m = n->members;
+  return lengths_of(n) || m->is_causal || m->left_window_size >= 0 || m->right_window_size >= 0;
 }
 
 /* Whether the Attention n has the plain form and is large enough. Sets *keys to the number of
@@ -43,7 +49,7 @@ static bool hides(const GlowAttentionMembers *m) {
 static bool is_plain(const GlowNode *n, int64_t *keys) {
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {
     const GlowValue *v = glow_node_in(n, i);
-    if (v &&
+    if (v && i != GLOW_ATTENTION_IN_LENGTHS &&
         (i > GLOW_ATTENTION_IN_MASK ||
          !(is_of(v, GLOW_KIND_FLOAT) || (i == GLOW_ATTENTION_IN_MASK && is_of(v, GLOW_KIND_BOOL)))))
       return false;
@@ -58,12 +64,13 @@ static bool is_plain(const GlowNode *n, int64_t *keys) {
   const GlowValue *mask = glow_node_in(n, GLOW_ATTENTION_IN_MASK);
   const GlowDim keys_dim = k->dims[k->rank - 2], queries = q->dims[q->rank - 2];
   GlowDim columns = mask && mask->type->rank ? mask->type->dims[mask->type->rank - 1] : keys_dim;
-  bool exact = keys_dim.kind == GLOW_DIM_EXACT && queries.kind == GLOW_DIM_EXACT;
+  bool exact = keys_dim.kind == GLOW_DIM_EXACT && queries.kind == GLOW_DIM_EXACT && !lengths_of(n);
   *keys = keys_dim.size;
   return has_plain_members(n->members) && *keys >= LEAST &&
-         (queries.size >= LEAST || keys_dim.extent) && q->dims[q->rank - 1].size > 0 &&
+         (queries.size >= LEAST || keys_dim.extent || lengths_of(n)) &&
+         q->dims[q->rank - 1].size > 0 &&
          (glow_dim_equals(columns, keys_dim) || glow_dim_is_exact(columns, 1)) &&
-         (!hides(n->members) || !exact || queries.size <= MOST / *keys);
+         (!hides(n) || !exact || queries.size <= MOST / *keys);
 }
 
 /* ---- Masks ----------------------------------------------------------------------------------- */
@@ -90,10 +97,10 @@ static bool build_mask(GlowPassRun *run, GlowBuilder *b, const GlowNode *n, Glow
   *mask = glow_node_in(n, GLOW_ATTENTION_IN_MASK);
   if (*mask && (*mask)->type->kind == GLOW_KIND_BOOL && !(*mask = added(b, *mask)))
     return false;
-  if (!hides(n->members))
+  if (!hides(n))
     return true;
   GlowDim queries = q->dims[q->rank - 2];
-  bool exact = queries.kind == GLOW_DIM_EXACT && keys.kind == GLOW_DIM_EXACT;
+  bool exact = queries.kind == GLOW_DIM_EXACT && keys.kind == GLOW_DIM_EXACT && !lengths_of(n);
   GlowValue *hidden = exact ? constant_mask(run, n, queries, keys)
                             : added(b, glow_build_attention_seen(b, n, queries, keys));
   if (!hidden)
