@@ -7,10 +7,14 @@
  *
  * with c = -xz * ReduceSum(w - wz) plus a bias, and m = xs * ws. w, xz and wz are constants; az may
  * be one number that is known at run time, as in dynamic quantization, and then a node multiplies
- * it. Products stay as they are whose weights less their zero points are no i8, and convolutions
- * with groups of several channels; with the option `all` these change, too, the former to weights
- * of i16. Exact: sums wrap in i32, and the rules of the QLinear operators divide and round as
- * Quantize does for usual types. */
+ * it. Where weights less their zero points are no i8, a product takes the sums of A's rows besides:
+ *
+ *   MatMulInteger(a, b, az, bz)    -> MatMul(a, b - m) + c + ReduceSum(a) * (m - bz)
+ *
+ * for m = 128, or 0 if b is of i8. A convolution stays then, as do those with groups of several
+ * channels. With the option `all` such weights become i16, of convolutions, too. Exact: sums wrap
+ * in i32, and the rules of the QLinear operators divide and round as Quantize does for usual types.
+ */
 #include "transforms/match.h"
 #include "transforms/quantized.h"
 #include "transforms/rules.h"
@@ -63,16 +67,35 @@ static bool known_zero(const Fold *f, const GlowValue *zero, double *z) {
   return !zero || (is_one(zero) && glow_value_number(f->values, zero, z));
 }
 
-/* Whether the contraction of w, the weights without their zero point, is wanted. */
+/* Whether the convolution by w, the weights without their zero point, is wanted. */
 static bool is_wanted(const Fold *f, const Product *p, const GlowValue *w) {
   const GlowType *t = w->type;
   if (f->all)
     return true;
-  if (!p->conv || p->conv->group <= 1)
+  if (p->conv->group <= 1)
     return t->kind == GLOW_KIND_I8;
   uint32_t channels = p->conv->layout == GLOW_LAYOUT_NHWC ? t->rank - 1 : 1;
   return t->kind == GLOW_KIND_I8 && t->dims[channels].size == 1 &&
          t->dims[0].size == (int64_t)p->conv->group;
+}
+
+/* A product by weights as i8, and what their zero points wz leave of it: with m, the middle of the
+ * weights' kind, w - wz = (w - m) + (m - wz). `c`, or NULL, is added to each row. */
+static GlowValue *product_of(GlowBuilder *b, const Product *p, GlowValue *c) {
+  double middle = p->w->type->kind == GLOW_KIND_U8 ? 128 : 0;
+  int64_t last = -1;
+  GlowValue *m = glow_build_scalar(b, p->w->type->kind, middle);
+  GlowValue *w = m ? glow_centered_weights(b, p->n, p->w, m, 1, middle) : NULL;
+  GlowValue *sum = w ? glow_then2(b, GLOW_OP_MAT_MUL, p->x, w) : NULL;
+  if (c)
+    sum = glow_then2(b, GLOW_OP_ADD, sum, c);
+  GlowValue *zero = p->wzero ? glow_build_parameter(b, p->n, p->wzero, 2, 1)
+                             : glow_build_scalar(b, p->w->type->kind, 0);
+  GlowValue *left = glow_then2(b, GLOW_OP_SUB, glow_build_scalar(b, GLOW_KIND_I32, middle),
+                               zero ? glow_then_cast(b, zero, GLOW_KIND_I32) : NULL);
+  GlowValue *rows = glow_build_reduce(b, GLOW_OP_REDUCE_SUM, glow_then_cast(b, p->x, GLOW_KIND_I32),
+                                      glow_constant_ints(b->module, p->n, "axis", &last, 1));
+  return glow_then2(b, GLOW_OP_ADD, sum, glow_then2(b, GLOW_OP_MUL, rows, left));
 }
 
 /* The sum of products in i32; NULL if there is no such form. */
@@ -90,7 +113,7 @@ static GlowValue *sum_of(const Fold *f, GlowBuilder *b, const Product *p) {
   if (!p->wzero || !glow_zero_point(f->values, p->wzero, &wz))
     wz = -1;
   GlowValue *w = glow_centered_weights(b, p->n, p->w, p->wzero, convolves ? 0 : 1, wz);
-  if (!w || !is_wanted(f, p, w))
+  if (!w || (convolves && !is_wanted(f, p, w)))
     return NULL;
   GlowValue *c = p->bias;
   if (!known || xz != 0) {
@@ -104,6 +127,8 @@ static GlowValue *sum_of(const Fold *f, GlowBuilder *b, const Product *p) {
     if (!c)
       return NULL;
   }
+  if (!convolves && w->type->kind != GLOW_KIND_I8 && !f->all)
+    return product_of(b, p, c);
   if (!convolves) {
     GlowValue *sum = glow_then2(b, GLOW_OP_MAT_MUL, p->x, w);
     return c ? glow_then2(b, GLOW_OP_ADD, sum, c) : sum;
