@@ -119,6 +119,7 @@ static void list_slice(Walk *w, const GlowNode *n, GlowSizes *s) {
   int64_t step = by ? steps.items[0].size : 1, at = starts.items[0].size;
   if (step <= 0)
     return;
+  step = step < x.count ? step : x.count;
   at += at < 0 ? x.count : 0;
   at = at < 0 ? 0 : at;
   for (uint32_t i = 0; i < s->count && at < x.count; i++, at += step)
@@ -160,6 +161,8 @@ static bool item_add(GlowSize a, GlowSize b, bool real, GlowSize *result) {
   *result = (GlowSize){0};
   if (are_numbers(a, b))
     return !__builtin_add_overflow(a.size, b.size, &result->size);
+  if (a.size == INT64_MIN || b.size == INT64_MIN)
+    return false;
   if (a.size < 0 || b.size < 0) {
     GlowSize less = {.size = a.size < 0 ? -a.size : -b.size};
     return less.size > 0 && item_sub(a.size < 0 ? b : a, less, real, result);
