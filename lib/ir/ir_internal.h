@@ -63,9 +63,9 @@ bool glow_type_is_error(const GlowType *t);
 void glow_note_value(const GlowNode *n, const GlowValue *v);
 
 /* ---- Verifier -------------------------------------------------------------------------------- */
-/* What programs may do with buffers (verify_program.c). Sets *ok to false after a report. */
 /* Variables with one symbol as their rows get as many rows by f. False after a diagnostic. */
 bool glow_verify_rows(const GlowFunction *f);
+/* What programs may do with buffers (verify_program.c). Sets *ok to false after a report. */
 void glow_verify_buffers(GlowFunction *f, bool *ok);
 /* Whether planned offsets keep live buffers apart (verify_plan.c). */
 void glow_verify_plan(GlowFunction *f, bool *ok);
