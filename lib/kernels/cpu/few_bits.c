@@ -85,7 +85,7 @@ INLINE void set_minus(const GlowFewBitsParams *p, const Form f, Fields *fields, 
   }
 }
 
-/* Adds the products of an element of each row, which x points to, by differences. */
+/* Adds the products of element k of each row by the scaled differences. */
 INLINE void add(GlowVec *sums, const Form f, GlowVec *difference, const GlowVec *scale,
                 const float *const *a, int64_t k) {
   UNROLL for (int v = 0; v < f.vectors; v++) difference[v] *= scale[v];
@@ -96,7 +96,7 @@ INLINE void add(GlowVec *sums, const Form f, GlowVec *difference, const GlowVec 
   }
 }
 
-/* The same for weight j of the words. */
+/* Adds the products of element k of each row by weight j of the words. */
 INLINE void add_looked_up(GlowVec *sums, const Form f, const Words *words, int j,
                           const GlowVec *scale, const float *const *a, int64_t k) {
   static const float middle_8[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
