@@ -1,8 +1,11 @@
 /* See chain.h. With R(i, j, m) for the cost of what runs again in stages i to j within m slots:
  *
- *   R(i, j, m) = min( R(i + 1, j, m - saved_i),
- *                     min over k: cost_i + ... + cost_k-1 + R(k, j, m - boundary_k-1) + R(i, k-1,
- * m) )
+ *   R(i, j, m) = min(saving, passing)
+ *   saving     = R(i + 1, j, m - saved_i)
+ *   passing    = min over k: cost_i + ... + cost_k-1 + R(k, j, m - boundary_k-1) + R(i, k-1, m)
+ *
+ * where saving needs saved_i + late_i <= m and run_i + front_j <= m, and passing needs
+ * boundary_a-1 + run_a + front_j <= m for each stage a from i to k-1 (no boundary for i).
  */
 #include "memplan/chain.h"
 
@@ -34,11 +37,15 @@ static int64_t cost_of(const GlowChain *c, uint32_t i, uint32_t j, uint32_t have
 }
 
 static void solve_stretch(GlowChain *c, uint32_t i, uint32_t j, uint32_t slots) {
-  int64_t best = cost_of(c, i + 1, j, slots, slots_of(c, c->stages[i].saved));
+  const GlowChainStage *s = &c->stages[i];
+  int64_t front = c->stages[j].front, run = s->run + front;
+  bool fits = slots_of(c, s->saved) + slots_of(c, s->late) <= slots && slots_of(c, run) <= slots;
+  int64_t best = fits ? cost_of(c, i + 1, j, slots, slots_of(c, s->saved)) : NEVER;
   uint32_t choice = i;
-  for (uint32_t k = i + 1; k <= j && c->fixed[k] == c->fixed[i]; k++) {
+  for (uint32_t k = i + 1; k <= j && c->fixed[k] == c->fixed[i] && slots_of(c, run) <= slots; k++) {
     int64_t right = cost_of(c, k, j, slots, slots_of(c, c->stages[k - 1].boundary));
     int64_t left = cost_of(c, i, k - 1, slots, 0);
+    run = c->stages[k - 1].boundary + c->stages[k].run + front;
     if (right == NEVER || left == NEVER || c->sum[k] - c->sum[i] + right + left >= best)
       continue;
     best = c->sum[k] - c->sum[i] + right + left;
@@ -98,13 +105,19 @@ int64_t glow_chain_least(GlowArena *arena, const GlowChainStage *stages, uint32_
   for (uint32_t length = 1; length <= count; length++)
     for (uint32_t i = 0; i + length <= count; i++) {
       uint32_t j = i + length - 1;
-      int64_t best = stages[i].saved + (length > 1 ? least[(i + 1) * count + j] : 0);
+      int64_t rest = length > 1 ? least[(i + 1) * count + j] : 0;
+      int64_t run = stages[i].run + stages[j].front;
+      int64_t best = stages[i].saved + (rest > stages[i].late ? rest : stages[i].late);
+      best = run > best ? run : best;
       bool fixed = stages[i].fixed;
       for (uint32_t k = i + 1; k <= j && !fixed; fixed |= stages[k].fixed, k++) {
         int64_t right = stages[k - 1].boundary + least[k * count + j];
         int64_t left = least[i * count + k - 1];
         int64_t both = right > left ? right : left;
+        both = run > both ? run : both;
         best = both < best ? both : best;
+        int64_t next = stages[k - 1].boundary + stages[k].run + stages[j].front;
+        run = next > run ? next : run;
       }
       least[i * count + j] = best;
     }

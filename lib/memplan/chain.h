@@ -14,6 +14,10 @@ typedef struct GlowChainStage {
   int64_t cost;     /* of running it */
   int64_t saved;    /* bytes that its backward part needs of it, the value behind it included */
   int64_t boundary; /* bytes of the value behind it */
+  int64_t run;      /* bytes that are alive while it runs, the value before it left out */
+  int64_t front;    /* bytes that the backward pass has alive in front of its part of this stage,
+                       which are there when stages up to this one run again; 0 for the last stage */
+  int64_t late;     /* bytes that the backward pass has alive besides, in its part of this stage */
   bool fixed;       /* cannot run again */
 } GlowChainStage;
 

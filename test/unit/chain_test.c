@@ -20,6 +20,22 @@ typedef struct Plan {
 
 enum { MOST = 8, PLANS = 1 << 16 };
 
+/* What a saved stage i takes, before a rest that takes `rest`, in a stretch that ends at j. */
+static int64_t peak_of_saved(const GlowChainStage *s, uint32_t i, uint32_t j, int64_t rest) {
+  int64_t later = s[i].saved + (rest > s[i].late ? rest : s[i].late), now = s[i].run + s[j].front;
+  return now > later ? now : later;
+}
+
+/* What it takes to run stages i to k - 1 without saving them, in a stretch that ends at j. */
+static int64_t peak_of_passed(const GlowChainStage *s, uint32_t i, uint32_t j, uint32_t k) {
+  int64_t most = 0;
+  for (uint32_t a = i; a < k; a++) {
+    int64_t now = (a > i ? s[a - 1].boundary : 0) + s[a].run + s[j].front;
+    most = now > most ? now : most;
+  }
+  return most;
+}
+
 /* All plans for stages i to j that no other plan beats in both cost and peak; returns how many. */
 static uint32_t enumerate(const GlowChainStage *s, uint32_t i, uint32_t j, Plan *out) {
   static Plan parts[MOST + 1][2][PLANS];
@@ -27,10 +43,11 @@ static uint32_t enumerate(const GlowChainStage *s, uint32_t i, uint32_t j, Plan 
   uint32_t n = i == j ? 1 : enumerate(s, i + 1, j, parts[depth][0]);
   for (uint32_t a = 0; a < n; a++) {
     Plan rest = i == j ? (Plan){0, 0} : parts[depth][0][a];
-    out[count++] = (Plan){rest.cost, s[i].saved + rest.peak};
+    out[count++] = (Plan){rest.cost, peak_of_saved(s, i, j, rest.peak)};
   }
   int64_t again = 0;
   for (uint32_t k = i + 1; k <= j && !s[k - 1].fixed; k++) {
+    int64_t past = peak_of_passed(s, i, j, k);
     again += s[k - 1].cost;
     uint32_t right = enumerate(s, k, j, parts[depth][0]),
              left = enumerate(s, i, k - 1, parts[depth][1]);
@@ -38,6 +55,7 @@ static uint32_t enumerate(const GlowChainStage *s, uint32_t i, uint32_t j, Plan 
       for (uint32_t b = 0; b < left; b++) {
         int64_t first = s[k - 1].boundary + parts[depth][0][a].peak,
                 second = parts[depth][1][b].peak;
+        first = past > first ? past : first;
         out[count++] = (Plan){again + parts[depth][0][a].cost + parts[depth][1][b].cost,
                               first > second ? first : second};
       }
@@ -61,10 +79,12 @@ static Plan follow(const GlowChain *c, const GlowChainStage *s, GlowChainPart pa
   GlowChainPart left, right;
   if (glow_chain_step(c, part, &left, &right)) {
     Plan rest = part.first == part.last ? (Plan){0, 0} : follow(c, s, right);
-    return (Plan){rest.cost, s[part.first].saved + rest.peak};
+    return (Plan){rest.cost, peak_of_saved(s, part.first, part.last, rest.peak)};
   }
   Plan r = follow(c, s, right), l = follow(c, s, left);
   int64_t first = s[right.first - 1].boundary + r.peak, cost = r.cost + l.cost;
+  int64_t past = peak_of_passed(s, part.first, part.last, right.first);
+  first = past > first ? past : first;
   for (uint32_t i = part.first; i < right.first; i++)
     cost += s[i].cost;
   return (Plan){cost, first > l.peak ? first : l.peak};
@@ -80,6 +100,9 @@ static void check_chain(GlowContext *ctx) {
   for (uint32_t i = 0; i < count; i++) {
     s[i] = (GlowChainStage){.cost = 1 + draw(30), .boundary = draw(20), .fixed = draw(12) == 0};
     s[i].saved = s[i].boundary + draw(40);
+    s[i].run = s[i].boundary + draw(50);
+    s[i].front = i + 1 < count ? draw(30) : 0;
+    s[i].late = s[i].front + draw(10);
   }
   uint32_t n = enumerate(s, 0, count - 1, plans);
   for (uint32_t a = 0; a < n; a++)

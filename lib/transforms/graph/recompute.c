@@ -28,18 +28,85 @@ enum { TRIES = 8 };
 typedef struct Recompute {
   GlowArena *arena;
   GlowTurn turn;
-  GLOW_VEC(uint32_t) begins; /* by stage: its first node; that of the turn behind the last */
+  int64_t *alive;            /* by node: bytes that are alive while it runs */
+  int64_t *late;             /* by node: those of the second part's values */
+  GLOW_VEC(uint32_t) begins; /* by stage: its first node; `turn` behind the last */
   GLOW_VEC(GlowChainStage) stages;
   const GlowChain *plan;
 } Recompute;
 
 /* ---- Stages ---------------------------------------------------------------------------------- */
 
+/* The bytes that the results of a node take. */
+static int64_t bytes_of_results(const GlowNode *n) {
+  int64_t bytes = 0;
+  for (uint32_t k = 0; k < n->nresults; k++)
+    bytes += glow_turn_is_free(&n->results[k]) ? 0 : glow_turn_bytes(&n->results[k]);
+  return bytes;
+}
+
+/* By node, the bytes that are alive while it runs, its operands and its results among them, of
+ * values that node `from` or a later one computes. */
+static int64_t *alive_bytes(const Recompute *r, uint32_t from) {
+  int64_t *alive = GLOW_NEW_ARRAY(r->arena, int64_t, r->turn.nodes.count + 1);
+  for (uint32_t i = from; i < r->turn.nodes.count; i++)
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
+      const GlowValue *v = &r->turn.nodes.data[i]->results[k];
+      if (glow_turn_is_free(v))
+        continue;
+      alive[i] += glow_turn_bytes(v);
+      alive[glow_turn_last_use(v, UINT32_MAX) + 1] -= glow_turn_bytes(v);
+    }
+  for (uint32_t i = 0; i < r->turn.nodes.count; i++)
+    alive[i + 1] += alive[i];
+  return alive;
+}
+
 static int64_t cost_of(const GlowNode *n) {
   int64_t cost = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
   for (uint32_t i = 0; i < n->nresults && cost <= 0; i++)
     cost = glow_type_is_static(n->results[i].type) ? glow_type_elements(n->results[i].type) : 0;
   return cost < 0 ? 0 : cost;
+}
+
+/* The bytes of its own values that the second part has alive in front of the first node that reads
+ * results of the nodes from `begin` to `end`; and the most bytes that are alive from this to the
+ * last of such nodes, besides what this stage and those before it have saved. */
+static void measure_late(const Recompute *r, uint32_t begin, uint32_t end, GlowChainStage *s) {
+  uint32_t first = r->turn.nodes.count, last = 0;
+  for (uint32_t i = begin; i < end; i++)
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++)
+      for (const GlowUse *u = r->turn.nodes.data[i]->results[k].uses; u; u = u->next)
+        if (glow_turn_reads_late(&r->turn, u)) {
+          first = u->user->order < first ? u->user->order : first;
+          last = u->user->order > last ? u->user->order : last;
+        }
+  if (first <= last)
+    s->front = r->late[first] - bytes_of_results(r->turn.nodes.data[first]);
+  int64_t saved = s->saved;
+  for (uint32_t i = 0; i < r->stages.count; i++)
+    saved += r->stages.data[i].saved;
+  for (uint32_t i = first; i <= last; i++)
+    s->late = r->alive[i] - saved > s->late ? r->alive[i] - saved : s->late;
+}
+
+/* The most bytes that are alive while the nodes from `begin` to `end` run, of values that they
+ * compute. */
+static int64_t bytes_of_run(const Recompute *r, uint32_t begin, uint32_t end) {
+  int64_t alive = 0, most = 0;
+  int64_t *ends_at = GLOW_NEW_ARRAY(r->arena, int64_t, end - begin + 1);
+  for (uint32_t i = begin; i < end; i++) {
+    alive += bytes_of_results(r->turn.nodes.data[i]);
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
+      const GlowValue *v = &r->turn.nodes.data[i]->results[k];
+      uint32_t last = glow_turn_is_free(v) ? end : glow_turn_last_use(v, UINT32_MAX);
+      if (last < end)
+        ends_at[last - begin] += glow_turn_bytes(v);
+    }
+    most = alive > most ? alive : most;
+    alive -= ends_at[i - begin];
+  }
+  return most;
 }
 
 /* The stage of the nodes from `begin` to `end`, which `boundary` goes on from; NULL for the last.
@@ -56,6 +123,10 @@ static GlowChainStage make_stage(const Recompute *r, uint32_t begin, uint32_t en
         s.saved += glow_turn_bytes(&n->results[k]);
   }
   s.boundary = boundary ? glow_turn_bytes(boundary) : 0;
+  s.run = bytes_of_run(r, begin, end);
+  measure_late(r, begin, end, &s);
+  if (!boundary)
+    s.front = 0;
   return s;
 }
 
@@ -91,6 +162,8 @@ static void find_stages(Recompute *r) {
 
 static Recompute analyze(GlowArena *arena, GlowFunction *f) {
   Recompute r = {.arena = arena, .turn = glow_turn_find(arena, f)};
+  r.alive = alive_bytes(&r, 0);
+  r.late = alive_bytes(&r, r.turn.at);
   if (r.turn.at)
     find_stages(&r);
   return r;
@@ -231,30 +304,24 @@ static const GlowChain *try_memory(const Recompute *r, int64_t memory, int64_t *
   return plan;
 }
 
-/* The plan with the least work whose function stays within the budget. The memory of a plan leaves
- * out what nodes of the second part need besides, so plans for less memory are tried: first for
- * what is left beside that at the start, then between this and the least. NULL if none fits; *least
- * is then the fewest bytes alive that were seen. */
-static const GlowChain *find_plan(const Recompute *r, int64_t budget, int64_t peak,
-                                  int64_t *least) {
+/* The plan with the least work, of those tried, whose function stays within the budget. Where
+ * stages overlap, the memory of a plan is more or less than what is alive, so plans between the
+ * least memory and what is alive now are tried. NULL if none fits; *least is then the fewest bytes
+ * alive that were seen. */
+static const GlowChain *find_plan(const Recompute *r, int64_t budget, int64_t *least) {
   const GlowChainStage *stages = r->stages.data;
   uint32_t count = r->stages.count;
-  int64_t all = 0, high, low = glow_chain_least(r->arena, stages, count);
-  for (uint32_t i = 0; i < count; i++)
-    all += stages[i].saved;
-  high = budget - (peak - all);
+  int64_t peak, high = r->turn.peak, low = glow_chain_least(r->arena, stages, count);
   low += low * count / GLOW_CHAIN_SLOTS + 1; /* sizes are rounded up to slots */
-  const GlowChain *best = high > low ? try_memory(r, high, &peak) : NULL;
-  if (best && peak <= budget)
-    return best;
-  best = try_memory(r, low, least);
+  const GlowChain *best = try_memory(r, low, least);
   if (!best || *least > budget)
     return NULL;
   for (int i = 0; i < TRIES && low < high; i++) {
     int64_t middle = low + (high - low) / 2;
     const GlowChain *plan = try_memory(r, middle, &peak);
     if (plan && peak <= budget) {
-      best = plan;
+      if (glow_chain_recomputed(plan) < glow_chain_recomputed(best))
+        best = plan;
       low = middle + 1;
     } else {
       high = middle;
@@ -278,7 +345,7 @@ static void refuse(GlowPassRun *run, const Recompute *r, int64_t budget, int64_t
 
 static bool fit(GlowPassRun *run, Recompute *r, int64_t budget) {
   int64_t least = INT64_MAX;
-  const GlowChain *plan = find_plan(r, budget, r->turn.peak, &least);
+  const GlowChain *plan = find_plan(r, budget, &least);
   if (!plan) {
     refuse(run, r, budget, least < r->turn.peak ? least : r->turn.peak);
     return !glow_pass_option(run, "memory");
