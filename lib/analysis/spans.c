@@ -52,9 +52,9 @@ bool glow_instr_covers(const GlowNode *n, const GlowValue *v) {
     if (!out || n->operands[i].qual != GLOW_QUAL_OUT)
       continue;
     GlowSpan o = glow_value_span(out);
-    if (out == v ||
-        (o.root == s.root && !o.open && o.low <= s.low && s.high <= o.high && glow_type_is_static(out->type) &&
-         glow_type_is_static(v->type) && !glow_value_is_strided(out)))
+    if (out == v || (o.root == s.root && !o.open && o.low <= s.low && s.high <= o.high &&
+                     glow_type_is_static(out->type) && glow_type_is_static(v->type) &&
+                     !glow_value_is_strided(out)))
       return true;
   }
   return false;

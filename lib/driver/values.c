@@ -136,27 +136,20 @@ static bool read_fitting(const char *text, const GlowType *type, GlowScalar *val
 static const GlowType *made_type(GlowContext *ctx, const char *spec, const char *shape,
                                  GlowStr name, const GlowType *type) {
   GlowDim dims[GLOW_MAX_RANK];
-  uint32_t rank = type->rank;
-  bool tensor = type->cls == GLOW_TYPE_TENSOR && type->kind != GLOW_KIND_STRING, fits = true;
-  if (!tensor || (!shape && (type->unranked || glow_type_is_static(type))))
+  uint32_t rank;
+  if (type->cls != GLOW_TYPE_TENSOR || type->kind == GLOW_KIND_STRING)
     return type;
-  if (shape)
-    fits = glow_bind_parse_shape(shape, dims, &rank) && (type->unranked || rank == type->rank);
-  for (uint32_t i = 0; fits && i < rank; i++) {
-    if (!shape && type->dims[i].extent)
-      dims[i] = GLOW_EXACT(type->dims[i].size);
-    else if (!shape)
-      dims[i] = type->dims[i];
-    else
-      fits = dims[i].kind == GLOW_DIM_EXACT &&
-             (type->unranked || glow_dim_allows(type->dims[i], dims[i].size));
-  }
-  if (!fits || glow_type_check_dims(type->kind, rank, dims)) {
-    glow_error(ctx, GLOW_NOWHERE, "input '%s' is %s, which the shape of '%s' does not fit", name,
-               glow_type_str(ctx, type), spec);
-    return NULL;
-  }
-  return glow_type_with_dims(ctx, type, rank, dims);
+  if (!shape)
+    return !type->unranked && glow_type_is_known(type) ? glow_type_room(ctx, type) : type;
+  bool fits = glow_bind_parse_shape(shape, dims, &rank) && (type->unranked || rank == type->rank);
+  for (uint32_t i = 0; fits && i < rank; i++)
+    fits = dims[i].kind == GLOW_DIM_EXACT &&
+           (type->unranked || glow_dim_allows(type->dims[i], dims[i].size));
+  if (fits && !glow_type_check_dims(type->kind, rank, dims))
+    return glow_type_with_dims(ctx, type, rank, dims);
+  glow_error(ctx, GLOW_NOWHERE, "input '%s' is %s, which the shape of '%s' does not fit", name,
+             glow_type_str(ctx, type), spec);
+  return NULL;
 }
 
 /* splat:VALUE and random:SEED, and a shape behind another `:`. */
@@ -184,8 +177,7 @@ static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, cons
     problem = "makes tensors of numbers";
   else if (!glow_type_is_static(type))
     problem = "needs a static shape; -bind='NAME=EXTENT' closes open dimensions, or one behind it "
-              "such as "
-              ":1x3x32x32";
+              "such as :1x3x32x32";
   else if (!random && !read_fitting(text, type, &value))
     problem = "does not fit";
   if (problem) {

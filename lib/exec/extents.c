@@ -54,11 +54,11 @@ static bool extent_of(void *agreement, const GlowExtent *symbol, GlowForm *f) {
  */
 static void check_definition(Agreement *g, const GlowExecValue *v, uint32_t a, int64_t size) {
   const GlowExtent *e = v->type->dims[a].extent;
-  GlowForm f;
-  if (!glow_form_replace(e->ctx, e->form, extent_of, g, &f) || f.count || f.constant == size)
+  int64_t follows;
+  if (!glow_extent_number(e, extent_of, g, &follows) || follows == size)
     return;
   glow_error(e->ctx, v->loc, "input '%s' has extent %lld along axis %u, but $%s = %s is %lld",
-             v->name, (long long)size, a, e->symbol, e->text, (long long)f.constant);
+             v->name, (long long)size, a, e->symbol, e->text, (long long)follows);
   g->ok = false;
 }
 
@@ -84,12 +84,12 @@ static void check_extent(Agreement *g, uint32_t i, uint32_t a) {
 
 /* Compares what follows from extents with its range. */
 static void check_range(Agreement *g, const GlowExtent *e) {
-  GlowForm f;
-  if (!e->form || !glow_form_replace(e->ctx, e->form, extent_of, g, &f) || f.count ||
-      glow_dim_allows(glow_dim_ranged(e), f.constant))
+  int64_t size;
+  if (!e->form || !glow_extent_number(e, extent_of, g, &size) ||
+      glow_dim_allows(glow_dim_ranged(e), size))
     return;
   glow_error(e->ctx, g->entry->loc, "$%s = %s is %lld, out of %s", e->symbol, e->text,
-             (long long)f.constant, glow_extent_str(e->ctx, e));
+             (long long)size, glow_extent_str(e->ctx, e));
   g->ok = false;
 }
 

@@ -11,7 +11,7 @@ GlowDim glow_dim_part(GlowDim d) {
 
 /* The form of d if it is exact or a symbol with a range. */
 static bool form_of(GlowContext *ctx, GlowDim d, GlowForm *f) {
-  return (d.kind == GLOW_DIM_EXACT || d.extent) && glow_form_of(ctx, d, f);
+  return glow_dim_is_known(d) && glow_form_of(ctx, d, f);
 }
 
 /* The context of symbols; NULL: neither is a symbol with a range. */
@@ -143,16 +143,20 @@ static int precision(GlowDim d) {
   return d.extent ? 3 : of[d.kind];
 }
 
-/* Whether two symbols are the same extent for all that they follow from. If not, the context
- * remembers them for the message. */
-static bool is_same(GlowDim a, GlowDim b) {
+bool glow_dim_agrees(GlowDim a, GlowDim b) {
   GlowForm x, y;
-  GlowContext *ctx = a.extent->ctx;
-  if (glow_dim_is_same(a, b) ||
-      (form_of(ctx, a, &x) && form_of(ctx, b, &y) && glow_form_equals(&x, &y)))
+  if (glow_dim_is_same(a, b))
     return true;
-  ctx->apart[0] = a.extent;
-  ctx->apart[1] = b.extent;
+  GlowContext *ctx = a.extent && b.extent ? a.extent->ctx : NULL;
+  return ctx && form_of(ctx, a, &x) && form_of(ctx, b, &y) && glow_form_equals(&x, &y);
+}
+
+/* The same of two symbols. If they differ, the context remembers them for the message. */
+static bool is_same(GlowDim a, GlowDim b) {
+  if (glow_dim_agrees(a, b))
+    return true;
+  a.extent->ctx->apart[0] = a.extent;
+  a.extent->ctx->apart[1] = b.extent;
   return false;
 }
 

@@ -25,6 +25,9 @@ GlowDim glow_dim_mul(GlowDim a, GlowDim b);
 GlowDim glow_dim_div(GlowDim a, GlowDim b);
 GlowDim glow_dim_min(GlowDim a, GlowDim b);
 GlowDim glow_dim_max(GlowDim a, GlowDim b);
+/* Whether both are the same number for certain, whatever symbols are: by their names or by what
+ * they follow from. */
+bool glow_dim_agrees(GlowDim a, GlowDim b);
 /* Sets *result to the narrowest extent that agrees with both. False if they contradict. */
 bool glow_dim_meet(GlowDim a, GlowDim b, GlowDim *result);
 bool glow_dim_broadcast(GlowDim a, GlowDim b, GlowDim *result);

@@ -25,8 +25,6 @@ typedef struct Attention {
   bool may_hide;        /* some query may see no key */
 } Attention;
 
-static bool is_known(GlowDim d) { return d.kind == GLOW_DIM_EXACT || d.extent; }
-
 static GlowValue *operand(const Attention *a, uint32_t i) { return glow_node_in(a->n, i); }
 
 static GlowValue *reshape(const Attention *a, GlowValue *x, uint32_t rank, const GlowDim *dims) {
@@ -68,8 +66,8 @@ static bool prepare(Attention *a) {
     return false;
   GlowDim q_heads = a->q->type->dims[1], heads = a->k->type->dims[1];
   GlowDim before = past ? past->type->dims[2] : GLOW_EXACT(0);
-  if (q_heads.kind != GLOW_DIM_EXACT || heads.kind != GLOW_DIM_EXACT || !is_known(before) ||
-      a->q->type->dims[3].kind != GLOW_DIM_EXACT)
+  if (q_heads.kind != GLOW_DIM_EXACT || heads.kind != GLOW_DIM_EXACT ||
+      !glow_dim_is_known(before) || a->q->type->dims[3].kind != GLOW_DIM_EXACT)
     return false;
   a->heads = heads.size;
   a->shared = heads.size ? q_heads.size / heads.size : 1;
@@ -168,7 +166,7 @@ static bool places(Attention *a, GlowValue **seen) {
   if (left < 0 && right < 0 && !lengths)
     return true;
   bool exact = a->dims[2].kind == GLOW_DIM_EXACT && a->dims[3].kind == GLOW_DIM_EXACT;
-  if (!exact && (!is_known(a->dims[2]) || !is_known(a->dims[3]) ||
+  if (!exact && (!glow_dim_is_known(a->dims[2]) || !glow_dim_is_known(a->dims[3]) ||
                  (a->past.kind != GLOW_DIM_EXACT && !ends_together(a))))
     return false;
   GlowValue *keys = numbers(a, a->dims[3], false);

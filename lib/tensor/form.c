@@ -413,6 +413,15 @@ bool glow_form_replace(GlowContext *ctx, const GlowForm *a, GlowFormFn *fn, void
   return true;
 }
 
+bool glow_extent_number(const GlowExtent *e, GlowFormFn *fn, void *arg, int64_t *number) {
+  GlowForm f;
+  bool found = e->form ? glow_form_replace(e->ctx, e->form, fn, arg, &f) : fn(arg, e, &f);
+  if (!found || f.count)
+    return false;
+  *number = f.constant;
+  return true;
+}
+
 void glow_form_symbols(const GlowForm *a, void (*fn)(void *arg, const GlowExtent *symbol),
                        void *arg) {
   for (uint32_t i = 0; i < a->count; i++)

@@ -64,6 +64,9 @@ int64_t glow_form_step(const GlowForm *a);
 typedef bool GlowFormFn(void *arg, const GlowExtent *symbol, GlowForm *f);
 /* The form with every symbol replaced. With numbers for all symbols this evaluates it. */
 bool glow_form_replace(GlowContext *ctx, const GlowForm *a, GlowFormFn *fn, void *arg, GlowForm *f);
+/* Sets *number to the extent e, a symbol or what follows by its definition, with the numbers that
+ * fn gives symbols; it may be out of e's range. False: fn does not know a symbol. */
+bool glow_extent_number(const GlowExtent *e, GlowFormFn *fn, void *arg, int64_t *number);
 /* Calls fn for every symbol in a, those in atoms included. */
 void glow_form_symbols(const GlowForm *a, void (*fn)(void *arg, const GlowExtent *symbol),
                        void *arg);

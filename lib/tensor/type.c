@@ -193,7 +193,7 @@ bool glow_type_grows(const GlowType *t) {
 bool glow_type_takes_rows(const GlowType *t, GlowDim rows) {
   GlowDim all = t->dims[0];
   int64_t least = rows.extent ? rows.extent->least : rows.size;
-  bool known = rows.kind == GLOW_DIM_EXACT || rows.extent;
+  bool known = glow_dim_is_known(rows);
   bool steps = !rows.extent || rows.extent->least == rows.extent->most ||
                rows.extent->step % all.extent->step == 0;
   return known && steps && glow_dim_allows(all, least) && glow_dim_allows(all, rows.size);

@@ -66,6 +66,8 @@ static inline GlowDim glow_dim_ranged(const GlowExtent *e) {
 static inline bool glow_dim_has_size(GlowDim d) {
   return d.kind == GLOW_DIM_EXACT || d.kind == GLOW_DIM_BOUND || d.extent;
 }
+/* Whether d is a number, or a symbol with a range. */
+static inline bool glow_dim_is_known(GlowDim d) { return d.kind == GLOW_DIM_EXACT || d.extent; }
 static inline bool glow_dim_is_exact(GlowDim d, int64_t size) {
   return d.kind == GLOW_DIM_EXACT && d.size == size;
 }

@@ -64,27 +64,39 @@ static void number(GlowArena *arena, GlowTurn *t) {
   }
 }
 
-/* Finds the node that most bytes are alive in front of, and the most that are while a node runs:
- * its operands and its results. */
-static void find_turn(GlowArena *arena, GlowTurn *t) {
-  int64_t *begins = GLOW_NEW_ARRAY(arena, int64_t, t->nodes.count + 2), alive = 0, most = 0;
-  int64_t *ends_at = GLOW_NEW_ARRAY(arena, int64_t, t->nodes.count + 2);
-  for (uint32_t i = 0; i < t->nodes.count; i++)
+int64_t glow_turn_result_bytes(const GlowNode *n) {
+  int64_t bytes = 0;
+  for (uint32_t k = 0; k < n->nresults; k++)
+    bytes += glow_turn_is_free(&n->results[k]) ? 0 : glow_turn_bytes(&n->results[k]);
+  return bytes;
+}
+
+int64_t *glow_turn_alive(GlowArena *arena, const GlowTurn *t, uint32_t from) {
+  int64_t *alive = GLOW_NEW_ARRAY(arena, int64_t, t->nodes.count + 1);
+  for (uint32_t i = from; i < t->nodes.count; i++)
     for (uint32_t k = 0; k < t->nodes.data[i]->nresults; k++) {
       const GlowValue *v = &t->nodes.data[i]->results[k];
       if (glow_turn_is_free(v))
         continue;
-      begins[i] += glow_turn_bytes(v);
-      ends_at[glow_turn_last_use(v, UINT32_MAX)] += glow_turn_bytes(v);
+      alive[i] += glow_turn_bytes(v);
+      alive[glow_turn_last_use(v, UINT32_MAX) + 1] -= glow_turn_bytes(v);
     }
+  for (uint32_t i = 0; i < t->nodes.count; i++)
+    alive[i + 1] += alive[i];
+  return alive;
+}
+
+/* Finds the node that most bytes are alive in front of. */
+static void find_turn(GlowArena *arena, GlowTurn *t) {
+  const int64_t *alive = glow_turn_alive(arena, t, 0);
+  int64_t most = 0;
   for (uint32_t i = 0; i < t->nodes.count; i++) {
-    if (alive > most) {
-      most = alive;
+    int64_t before = alive[i] - glow_turn_result_bytes(t->nodes.data[i]);
+    if (before > most) {
+      most = before;
       t->at = i;
     }
-    alive += begins[i];
-    t->peak = alive > t->peak ? alive : t->peak;
-    alive -= ends_at[i];
+    t->peak = alive[i] > t->peak ? alive[i] : t->peak;
   }
 }
 

@@ -17,6 +17,10 @@ typedef struct GlowTurn {
 GlowTurn glow_turn_find(GlowArena *arena, GlowFunction *f);
 /* The room of a value; 0 if its extents are open. */
 int64_t glow_turn_bytes(const GlowValue *v);
+/* The bytes of a node's results, and by node those that are alive while it runs, its operands and
+ * its results among them, of values that node `from` or a later one computes. */
+int64_t glow_turn_result_bytes(const GlowNode *n);
+int64_t *glow_turn_alive(GlowArena *arena, const GlowTurn *t, uint32_t from);
 /* Whether the result v counts as nothing. */
 bool glow_turn_is_free(const GlowValue *v);
 /* Whether the second part computes with the value that u uses. */

@@ -33,6 +33,7 @@ static void end_function(GlowFunction *f, GlowValuePool *values) {
     types[i] = values->data[i]->type;
   f->has_results = true;
   f->nresults = values->count;
+  f->result_names = NULL; /* those were of other results */
   f->results = types;
   glow_build_terminator(f->body, GLOW_OP_RETURN, values->data, values->count);
 }

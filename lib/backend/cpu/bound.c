@@ -32,10 +32,8 @@ static bool number_of(void *numbers, const GlowExtent *symbol, GlowForm *f) {
 
 int64_t glow_bound_size(const GlowExtent *extent, const GlowBoundSymbol *symbols, uint32_t count) {
   Numbers n = {symbols, count};
-  GlowForm f;
-  bool found = extent->form ? glow_form_replace(extent->ctx, extent->form, number_of, &n, &f)
-                            : number_of(&n, extent, &f);
-  return found && !f.count ? f.constant : -1;
+  int64_t size;
+  return glow_extent_number(extent, number_of, &n, &size) ? size : -1;
 }
 
 /* ---- Types ----------------------------------------------------------------------------------- */

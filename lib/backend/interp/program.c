@@ -115,12 +115,10 @@ static bool symbol_number(void *program, const GlowExtent *symbol, GlowForm *f) 
 
 /* A size now; -1: no input says the symbols. */
 static int64_t size_now(Program *p, GlowSize s) {
-  GlowForm f;
+  int64_t size;
   if (!s.extent)
     return s.size;
-  bool found = s.extent->form ? glow_form_replace(p->ctx, s.extent->form, symbol_number, p, &f)
-                              : symbol_number(p, s.extent, &f);
-  return found && !f.count ? f.constant : -1;
+  return glow_extent_number(s.extent, symbol_number, p, &size) ? size : -1;
 }
 
 /* Sets the extents that follow from inputs. */

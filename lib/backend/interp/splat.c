@@ -45,16 +45,13 @@ bool glow_walk_open_splat(GlowWalk *w, const GlowNode *n, GlowTensor **out) {
   Search s = {w, n};
   GlowDim dims[GLOW_MAX_RANK];
   for (uint32_t a = 0; a < t->rank; a++) {
-    GlowForm f = glow_form_number(t->dims[a].size);
     const GlowExtent *e = t->dims[a].extent;
-    bool known = !e ? t->dims[a].kind == GLOW_DIM_EXACT
-                    : (e->form ? glow_form_replace(w->ctx, e->form, symbol_number, &s, &f)
-                               : symbol_number(&s, e, &f));
-    if (!known || f.count) {
+    int64_t size = t->dims[a].size;
+    if (e ? !glow_extent_number(e, symbol_number, &s, &size) : t->dims[a].kind != GLOW_DIM_EXACT) {
       glow_run_error(n, "no input says the extent %s", glow_dim_str(w->ctx, t->dims[a]));
       return false;
     }
-    dims[a] = GLOW_EXACT(f.constant);
+    dims[a] = GLOW_EXACT(size);
   }
   const GlowType *type = glow_type_with_dims(w->ctx, t, t->rank, dims);
   *out =

@@ -144,7 +144,7 @@ static bool symbolic_range(const GlowInfer *in, GlowDim *d) {
       start.items[0].size < 0 || limit.items[0].size < 0)
     return false;
   *d = glow_dim_sub(glow_size_dim(limit.items[0]), glow_size_dim(start.items[0]));
-  return d->kind == GLOW_DIM_EXACT || d->extent;
+  return glow_dim_is_known(*d);
 }
 
 bool glow_infer_range(GlowInfer *in) {

@@ -31,7 +31,7 @@ static bool is_number(const GlowSizes *s, uint32_t i) {
 
 /* The extent d as an element, if it is a number or a symbol with a range. */
 static void set_dim(GlowSizes *s, uint32_t i, GlowDim d) {
-  if (d.kind == GLOW_DIM_EXACT || d.extent)
+  if (glow_dim_is_known(d))
     set(s, i, glow_size(d));
 }
 
@@ -150,7 +150,7 @@ typedef bool ItemFn(GlowSize a, GlowSize b, bool real, GlowSize *result);
 
 static bool take_dim(GlowDim d, GlowSize *result) {
   *result = glow_size(d);
-  return d.kind == GLOW_DIM_EXACT || d.extent;
+  return glow_dim_is_known(d);
 }
 
 static bool are_numbers(GlowSize a, GlowSize b) { return !a.extent && !b.extent; }

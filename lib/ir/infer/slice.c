@@ -142,7 +142,7 @@ static bool slice_symbol(GlowDim d, int64_t start, int64_t end, int64_t step, Gl
       !glow_form_div(ctx, &size, &by, &size))
     return false;
   *result = glow_form_dim(ctx, &size, 0, d.size);
-  return result->kind == GLOW_DIM_EXACT || result->extent;
+  return glow_dim_is_known(*result);
 }
 
 /* The same when the extent is not exact. */

@@ -30,37 +30,12 @@ typedef struct Recompute {
   GlowTurn turn;
   int64_t *alive;            /* by node: bytes that are alive while it runs */
   int64_t *late;             /* by node: those of the second part's values */
-  GLOW_VEC(uint32_t) begins; /* by stage: its first node; `turn` behind the last */
+  GLOW_VEC(uint32_t) begins; /* by stage: its first node; that of the turn behind the last */
   GLOW_VEC(GlowChainStage) stages;
   const GlowChain *plan;
 } Recompute;
 
 /* ---- Stages ---------------------------------------------------------------------------------- */
-
-/* The bytes that the results of a node take. */
-static int64_t bytes_of_results(const GlowNode *n) {
-  int64_t bytes = 0;
-  for (uint32_t k = 0; k < n->nresults; k++)
-    bytes += glow_turn_is_free(&n->results[k]) ? 0 : glow_turn_bytes(&n->results[k]);
-  return bytes;
-}
-
-/* By node, the bytes that are alive while it runs, its operands and its results among them, of
- * values that node `from` or a later one computes. */
-static int64_t *alive_bytes(const Recompute *r, uint32_t from) {
-  int64_t *alive = GLOW_NEW_ARRAY(r->arena, int64_t, r->turn.nodes.count + 1);
-  for (uint32_t i = from; i < r->turn.nodes.count; i++)
-    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
-      const GlowValue *v = &r->turn.nodes.data[i]->results[k];
-      if (glow_turn_is_free(v))
-        continue;
-      alive[i] += glow_turn_bytes(v);
-      alive[glow_turn_last_use(v, UINT32_MAX) + 1] -= glow_turn_bytes(v);
-    }
-  for (uint32_t i = 0; i < r->turn.nodes.count; i++)
-    alive[i + 1] += alive[i];
-  return alive;
-}
 
 static int64_t cost_of(const GlowNode *n) {
   int64_t cost = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
@@ -82,7 +57,7 @@ static void measure_late(const Recompute *r, uint32_t begin, uint32_t end, GlowC
           last = u->user->order > last ? u->user->order : last;
         }
   if (first <= last)
-    s->front = r->late[first] - bytes_of_results(r->turn.nodes.data[first]);
+    s->front = r->late[first] - glow_turn_result_bytes(r->turn.nodes.data[first]);
   int64_t saved = s->saved;
   for (uint32_t i = 0; i < r->stages.count; i++)
     saved += r->stages.data[i].saved;
@@ -96,7 +71,7 @@ static int64_t bytes_of_run(const Recompute *r, uint32_t begin, uint32_t end) {
   int64_t alive = 0, most = 0;
   int64_t *ends_at = GLOW_NEW_ARRAY(r->arena, int64_t, end - begin + 1);
   for (uint32_t i = begin; i < end; i++) {
-    alive += bytes_of_results(r->turn.nodes.data[i]);
+    alive += glow_turn_result_bytes(r->turn.nodes.data[i]);
     for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
       const GlowValue *v = &r->turn.nodes.data[i]->results[k];
       uint32_t last = glow_turn_is_free(v) ? end : glow_turn_last_use(v, UINT32_MAX);
@@ -162,8 +137,8 @@ static void find_stages(Recompute *r) {
 
 static Recompute analyze(GlowArena *arena, GlowFunction *f) {
   Recompute r = {.arena = arena, .turn = glow_turn_find(arena, f)};
-  r.alive = alive_bytes(&r, 0);
-  r.late = alive_bytes(&r, r.turn.at);
+  r.alive = glow_turn_alive(arena, &r.turn, 0);
+  r.late = glow_turn_alive(arena, &r.turn, r.turn.at);
   if (r.turn.at)
     find_stages(&r);
   return r;

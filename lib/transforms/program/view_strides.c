@@ -13,7 +13,6 @@
  * without the Transpose. What is read must stay as it is until it is read for the last time; what
  * is written must not be touched from its new writer on. */
 #include "ir/dims.h"
-#include "tensor/form.h"
 #include "transforms/pieces.h"
 #include "transforms/programs.h"
 
@@ -40,18 +39,6 @@ typedef struct Views {
 
 /* ---- Strides --------------------------------------------------------------------------------- */
 
-/* Whether d is a number, or a symbol whose values have a largest one. */
-static bool is_known(GlowDim d) { return d.kind == GLOW_DIM_EXACT || d.extent; }
-
-/* Whether a and b are the same number whatever the symbols are. */
-static bool is_same(GlowDim a, GlowDim b) {
-  GlowForm x, y;
-  if (glow_dim_is_same(a, b))
-    return true;
-  GlowContext *ctx = a.extent && b.extent ? a.extent->ctx : NULL;
-  return ctx && glow_form_of(ctx, a, &x) && glow_form_of(ctx, b, &y) && glow_form_equals(&x, &y);
-}
-
 static bool strided_of(GlowValue *v, Strided *s) {
   const GlowType *t = v->type;
   if (!glow_type_is_tensor(t) || !glow_type_is_known(t) || t->layout ||
@@ -71,7 +58,8 @@ static bool strided_of(GlowValue *v, Strided *s) {
     s->offset =
         glow_dim_add(s->offset, glow_size_dim(((const GlowTensorviewMembers *)n->members)->offset));
   s->root = v;
-  return is_known(size) && size.size > 0 && is_known(s->offset) && v->type->kind == t->kind;
+  return glow_dim_is_known(size) && size.size > 0 && glow_dim_is_known(s->offset) &&
+         v->type->kind == t->kind;
 }
 
 /* Sets *s to the view of n's operand that has the elements of output `out`. */
@@ -100,7 +88,7 @@ static bool source_of(const GlowNode *n, uint32_t out, Strided *s) {
     s->dims[i] = x.dims[i].extent ? x.dims[i] : GLOW_EXACT(p.size[i]);
     s->strides[i] =
         p.size[i] > 1 ? glow_dim_mul(GLOW_EXACT(p.step[i]), x.strides[i]) : x.strides[i];
-    if (!is_known(s->offset) || !is_known(s->strides[i]))
+    if (!glow_dim_is_known(s->offset) || !glow_dim_is_known(s->strides[i]))
       return false;
   }
   return true;
@@ -110,7 +98,7 @@ static bool source_of(const GlowNode *n, uint32_t out, Strided *s) {
  * if there are none. */
 static bool next_group(const Strided *x, const Strided *y, uint32_t *i, uint32_t *k) {
   GlowDim a = x->dims[(*i)++], b = y->dims[(*k)++];
-  while (!is_same(a, b)) {
+  while (!glow_dim_agrees(a, b)) {
     bool behind = a.size < b.size || (a.size == b.size && *i < x->rank);
     if (behind ? *i == x->rank : *k == y->rank)
       return false;
@@ -118,7 +106,7 @@ static bool next_group(const Strided *x, const Strided *y, uint32_t *i, uint32_t
       a = glow_dim_mul(a, x->dims[(*i)++]);
     else
       b = glow_dim_mul(b, y->dims[(*k)++]);
-    if (!is_known(a) || !is_known(b))
+    if (!glow_dim_is_known(a) || !glow_dim_is_known(b))
       return false;
   }
   return true;
@@ -150,11 +138,11 @@ static bool reshape(const Strided *whole, const GlowType *t, Strided *y) {
     if (!next_group(&x, y, &i, &k))
       return false;
     for (uint32_t a = first; a + 1 < i; a++)
-      if (!is_same(x.strides[a], glow_dim_mul(x.strides[a + 1], x.dims[a + 1])))
+      if (!glow_dim_agrees(x.strides[a], glow_dim_mul(x.strides[a + 1], x.dims[a + 1])))
         return false;
     GlowDim size = x.strides[i - 1];
     for (uint32_t a = k; a-- > begin; size = glow_dim_mul(size, y->dims[a])) {
-      if (!is_known(size))
+      if (!glow_dim_is_known(size))
         return false;
       y->strides[a] = size;
     }
