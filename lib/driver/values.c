@@ -157,15 +157,15 @@ static GlowTensor *generate(GlowSession *s, const char *spec, GlowStr name, cons
   GlowContext *ctx = s->ctx;
   bool random = !strncmp(spec, "random:", 7);
   const char *text = spec + (random ? 7 : 6), *problem = NULL;
-  char *end;
   const char *shape = strchr(text, ':');
+  char *end = NULL; /* of the number */
   errno = 0;
   uint64_t seed = random && isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
   GlowScalar value;
   if (!random)
     glow_parse_double(text, &end);
-  bool ends = !*end || end == shape;
-  if (random ? !isdigit((unsigned char)*text) || !ends || errno : end == text || !ends) {
+  bool whole = end && end != text && (!*end || end == shape);
+  if (!whole || (random && errno)) {
     glow_error(ctx, GLOW_NOWHERE, "input '%s': '%s' is not a %s", name, text,
                random ? "seed: a number from 0 to 2^64 - 1" : "number");
     return NULL;
