@@ -1,5 +1,7 @@
 /* The rows of isa.def: their bitcode is whole, and code for each of them can be made on any host.
  */
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
@@ -38,21 +40,43 @@ static void check_blobs(void) {
   }
 }
 
-/* Rows of one family stand together, the best last; this host runs all of a family up to one. */
+/* Whether LLVM says that this host has all features of a row. */
+static bool llvm_agrees(const GlowIsa *isa, const char *host) {
+  char all[4096], row[512], *rest = row;
+  snprintf(all, sizeof all, ",%s,", host);
+  snprintf(row, sizeof row, "%s", isa->features);
+  for (char *feature; (feature = strtok_r(rest, " ", &rest));) {
+    char has[64];
+    snprintf(has, sizeof has, ",+%s,", feature);
+    if (!strstr(all, has))
+      return false;
+  }
+  return true;
+}
+
+/* Rows of one family stand together, the best that this host runs is its own. On x86-64, where
+ * features do not come one behind the other, LLVM says which rows run here; elsewhere all up to
+ * one. */
 static void check_host(void) {
   const GlowIsa *host = glow_isa_host();
+  char *features = LLVMGetHostCPUFeatures();
   for (size_t k = 0; k < GLOW_ISA_COUNT; k++) {
     const GlowIsa *isa = &glow_isa[k];
     EXPECT(glow_isa_find(isa->name) == isa, "two rows are called %s", isa->name);
     const GlowTarget *t = glow_target_find(isa->name);
     EXPECT(t && glow_cpu_isa(t) == isa, "the target %s is another row", isa->name);
     bool should = host && isa <= host && strcmp(isa->arch, host->arch) == 0;
+    if (host && strcmp(host->arch, "x86_64") == 0)
+      should = strcmp(isa->arch, host->arch) == 0 && llvm_agrees(isa, features);
     EXPECT(glow_isa_runs_here(isa) == should, "%s and the host's %s disagree", isa->name,
            host ? host->name : "nothing");
     EXPECT(strcmp(glow_isa[isa->ref].triple, isa->triple) == 0 &&
                glow_isa[isa->ref].ref == isa->ref,
            "%s uses the reference kernels of a stranger", isa->name);
+    EXPECT(!should || isa <= host, "%s is a better row than the host's %s", isa->name,
+           host ? host->name : "nothing");
   }
+  LLVMDisposeMessage(features);
 }
 
 /* A convolution with an epilogue between relayouts, for a row. */
