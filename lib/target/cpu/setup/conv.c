@@ -51,7 +51,9 @@ static void name_tiles(const GlowCpuNumbers *cpu, const GlowConvParams *p, GlowT
 }
 
 /* Output rows (or pixels, if they are scattered) whose input is a band; bands of about the same
- * height. Where strides skip pixels, only those that windows touch count. */
+ * height. Where strides skip pixels, only those that windows touch count. Each band reads the whole
+ * filter once more: where that is more than to read the whole input for each block of the filter,
+ * all rows are one band. */
 static int64_t band_rows(const GlowCpuNumbers *cpu, const GlowConvParams *p) {
   int64_t channels = glow_div_up(p->g.ic, GLOW_CONV_BLOCK) * GLOW_CONV_BLOCK;
   int64_t width = p->g.kw < p->g.sw ? p->g.ow * p->g.kw : p->g.iw;
@@ -61,6 +63,8 @@ static int64_t band_rows(const GlowCpuNumbers *cpu, const GlowConvParams *p) {
   int64_t tiles = glow_div_up(p->rows, p->tile_rows);
   int64_t fit = glow_band_bytes(cpu, filter_bytes(p)) / (bytes ? bytes : 1) / p->tile_rows;
   int64_t bands = glow_div_up(tiles, fit < 1 ? 1 : fit);
+  if ((bands - 1) * filter_bytes(p) > p->rows * bytes)
+    bands = 1;
   return glow_div_up(tiles, bands) * p->tile_rows;
 }
 
