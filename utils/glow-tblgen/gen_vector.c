@@ -41,19 +41,24 @@ static void block_function(const OpDecl *op, int k, GlowText *out) {
   glow_text_puts(out, "))\n");
 }
 
+static bool gives_bools(const OpDecl *op, int k) {
+  return scalar_kinds[scalar_port_row(&op->out.data[0], k)].kind == GLOW_KIND_BOOL;
+}
+
 /* The loop over a register, or over those of a turn. */
 static void lanes_loop(const OpDecl *op, int k, bool turn, const char *members, GlowText *out) {
   glow_text_printf(out,
                    "  %s for (int l = 0; l < %s; l++)\n"
-                   "    r[l] = glow_scalar_%s_%s(%s",
+                   "    r[l] = %sglow_scalar_%s_%s(%s",
                    turn ? "GLOW_TURNS" : "GLOW_LANES", turn ? "GLOW_TURN * GLOW_VL" : "GLOW_VL",
-                   op->snake, kind_names[scalar_kinds[k].kind], members);
+                   gives_bools(op, k) ? "!" : "", op->snake, kind_names[scalar_kinds[k].kind],
+                   members);
   for (uint32_t i = 0; i < op->in.count; i++) {
     glow_text_printf(out, ", x%u[l]", i);
     if (op->in.data[i].flags & GLOW_PORT_OPTIONAL)
       glow_text_printf(out, ", has%u", i);
   }
-  glow_text_puts(out, ");\n");
+  glow_text_puts(out, gives_bools(op, k) ? ") ? 0 : yes;\n" : ");\n");
 }
 
 /* Whether a member says which of two things the operator is. */
@@ -104,6 +109,8 @@ static void lanes_function(const OpDecl *op, int k, bool turn, GlowText *out) {
   if (has_choice(op))
     glow_text_printf(out, "  Glow%sMembers one = *(const Glow%sMembers *)m;\n", op->camel,
                      op->camel);
+  if (gives_bools(op, k))
+    glow_text_puts(out, "  const uint8_t yes = lane_true();\n");
   lanes_loops(op, k, turn, 0, out);
   glow_text_puts(out, "}\n");
 }
