@@ -43,6 +43,7 @@ typedef struct GlowBodyOperand {
   int64_t stride[GLOW_BODY_DIMS];
   int64_t channels; /* how many may be read along the last axis; 0: whole registers */
   int64_t block;
+  int64_t step; /* of a line: bytes from element to element, 0 if there is one element */
 } GlowBodyOperand;
 
 /* How a body begins. Its operands follow, then its steps, then their members. A kernel hands an
@@ -55,6 +56,8 @@ typedef struct GlowBodyCode {
   float below, low, high, unused; /* infinities: no limit */
   int64_t nouts;                  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;
+  int64_t line;   /* stacks: elements of a unit, if all loops together are one, in which an operand
+                     is elements side by side or a single one; 0: they are not */
   int64_t single; /* stacks: number of the only step that is no constant, the result; -1: none */
   int64_t most, pitch; /* stacks: elements of a block, whole registers, and its bytes */
   int64_t acc, result; /* blocks of an epilogue's parameter 0 and of its result, floats */

@@ -9,6 +9,7 @@
 #include "backend/interp/interp_internal.h"
 #include "kernels/body.h"
 #include "kernels/library.h"
+#include "kernels/params.h"
 #include "kernels/reference.h"
 
 _Static_assert(GLOW_BODY_DIMS == GLOW_OPERAND_DIMS, "operands have as many coordinates");
@@ -202,6 +203,27 @@ static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *step
   }
 }
 
+/* Elements of a unit of a stack whose loops are one, where each operand is elements side by side or
+ * a single one; then the operands' steps are known. Otherwise 0. */
+static int64_t find_line(const GlowWork *w, GlowBodyOperand *operands) {
+  const int64_t *n = ((const GlowStackParams *)w->params)->n;
+  int64_t unit = 1;
+  for (uint32_t i = 0; i < w->noperands; i++) {
+    int64_t next = 1;
+    bool whole = true, one = true;
+    for (uint32_t d = GLOW_STACK_DIMS; d-- > 0; next *= n[d]) {
+      whole &= n[d] == 1 || operands[i].stride[d] == next;
+      one &= n[d] == 1 || !operands[i].stride[d];
+    }
+    if (!whole && (!one || i < w->nouts))
+      return 0;
+    operands[i].step = whole ? operands[i].bytes : 0;
+  }
+  for (uint32_t d = 1; d < GLOW_STACK_DIMS; d++)
+    unit *= n[d];
+  return unit;
+}
+
 /* The only call that is no constant, if it is the result; otherwise -1. */
 static int64_t single_step(const GlowBody *body) {
   int64_t found = -1;
@@ -247,6 +269,8 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
     room += room_of(&body->calls[k]);
   char *all = glow_arena_alloc(b->arena, room);
   fill_operands(w, body, &blocks, (GlowBodyOperand *)(void *)(all + operands));
+  if (w->form == GLOW_BODY_STEPS)
+    code.line = find_line(w, (GlowBodyOperand *)(void *)(all + operands));
   fill_steps(body, &blocks, (GlowBodyStep *)(void *)(all + steps), all, &size);
   memcpy(all, &code, sizeof code);
   return glow_image_add(b, all, size);

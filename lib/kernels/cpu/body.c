@@ -258,6 +258,7 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   enum { ROW = GLOW_BODY_BLOCKS * GLOW_VL * GLOW_TILE_VECTORS * 8 };
   const GlowBodyCode *code = env[0];
   const GlowBodyOperand *operands = glow_body_operands(code);
+  const GlowBodyStep *steps = glow_body_steps(code);
   char room[ROW > GLOW_BODY_ROOM ? ROW : GLOW_BODY_ROOM] __attribute__((aligned(64)));
   const int64_t most = (int64_t)sizeof room / 8 / width / code->blocks;
   if (code->clip && limit_sums(sums, count, width, env, place, dims, lane))
@@ -265,7 +266,10 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   for (int64_t begin = 0; begin < count; begin += most) {
     const int64_t now = count - begin < most ? count - begin : most;
     Blocks b;
-    b.room = room, b.rows = now, b.width = width, b.pitch = now * width * 8, b.last = (char *)0;
+    char *to = (char *)(sums + begin * width);
+    b.room = room, b.rows = now, b.width = width, b.pitch = now * width * 8;
+    b.last = steps[code->nsteps - 1].result == code->result ? to : (char *)0;
+    b.last_next = width * 4;
     for (int64_t i = 0; i < code->noperands; i++) {
       const GlowBodyOperand *o = &operands[i];
       const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
@@ -280,7 +284,8 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
     b.at[code->acc] = rows_at(sums + begin * width, width * 4);
     run(code, &b);
     const GlowBlockOperand *result = &b.at[code->result];
-    char *to = (char *)(sums + begin * width);
+    if (result->at == to)
+      continue;
     if (result->varies && result->next == width * 4)
       copy(to, 4, result->at, 4, 4, now * width);
     else
@@ -459,17 +464,18 @@ static int64_t rows_at_once(const Stack *k) {
   return high;
 }
 
-/* Puts what a body of limits makes of rows in place; `b`: what is added to them, or null. */
-static void limit_rows(const Stack *k, GlowBlockOperand a, const GlowBlockOperand *b) {
-  const GlowLimits limits = limits_of(k->code);
-  const int64_t last = k->width - GLOW_VL, next = k->operands[0].stride[k->down] * 4;
+/* Puts what a body of limits makes of `rows` rows of `width` elements in place; `b`: what is added
+ * to them, or null. */
+static void limit_rows(const GlowBodyCode *code, int64_t rows, int64_t width, char *to,
+                       int64_t next, GlowBlockOperand a, const GlowBlockOperand *b) {
+  const GlowLimits limits = limits_of(code);
+  const int64_t last = width - GLOW_VL;
   GlowBlockOperand sum = b ? *b : a;
-  char *to = k->first[0];
-  ROLLED for (int64_t y = 0; y < k->rows; y++) {
+  ROLLED for (int64_t y = 0; y < rows; y++) {
     GlowVec one, other;
     const float *x = row_of(&a, &one), *z = row_of(&sum, &other);
     int64_t at = 0;
-    ROLLED for (int left = 1; left; left = at < k->width, at = last) {
+    ROLLED for (int left = 1; left; left = at < width, at = last) {
       ROLLED for (int more = 1; more; at += GLOW_VL, more = at <= last) {
         GlowVec v = vec_load(x + (at & a.varies));
         if (b)
@@ -481,28 +487,36 @@ static void limit_rows(const Stack *k, GlowBlockOperand a, const GlowBlockOperan
   }
 }
 
-/* Runs a body of one step, or of limits, on all rows, where they lie. */
-static void run_in_place(const Stack *k, Blocks *b) {
-  const GlowBodyStep *steps = glow_body_steps(k->code), *s = steps + k->code->single;
+/* Runs a body of one step, or of limits, on rows of operands in b->at, where they lie. Rows of the
+ * result are `next` bytes apart. */
+static void run_in_place(const GlowBodyCode *code, Blocks *b, int64_t rows, int64_t width, char *to,
+                         int64_t next) {
+  const GlowBodyOperand *operands = glow_body_operands(code);
+  const GlowBodyStep *steps = glow_body_steps(code), *s = steps + code->single;
   const GlowBlockOperand *in[GLOW_BODY_INS];
-  for (int64_t i = 0; i < k->code->nsteps; i++)
+  if (code->clip && code->nsteps != 1) { /* a step alone is a tighter loop */
+    limit_rows(code, rows, width, to, next, b->at[operands[1].block],
+               code->noperands > 2 ? &b->at[operands[2].block] : (const GlowBlockOperand *)0);
+    return;
+  }
+  ROLLED for (int64_t i = 0; i < code->nsteps; i++) {
     if (!steps[i].lane)
-      b->at[steps[i].result] = elements_at((const char *)k->code + steps[i].members, 0);
+      b->at[steps[i].result] = elements_at((const char *)code + steps[i].members, 0);
+  }
+  ROLLED for (int64_t i = 0; i < s->nins; i++) in[i] = s->in[i] < 0 ? &absent : &b->at[s->in[i]];
+  function_of(s)((const char *)code + s->members, rows, width, to, next, in);
+}
+
+/* The same for a stack. */
+static void run_rows_in_place(const Stack *k, Blocks *b) {
   for (int64_t i = 1; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
     const int64_t next = o->stride[k->down] * o->bytes;
     b->at[o->block] =
         o->stride[ALONG] ? rows_at(k->first[i], next) : elements_at(k->first[i], next);
   }
-  if (k->code->clip && k->code->nsteps != 1) { /* a step alone is a tighter loop */
-    limit_rows(k, b->at[k->operands[1].block],
-               k->code->noperands > 2 ? &b->at[k->operands[2].block] : (const GlowBlockOperand *)0);
-    return;
-  }
-  for (int64_t i = 0; i < s->nins; i++)
-    in[i] = s->in[i] < 0 ? &absent : &b->at[s->in[i]];
-  function_of(s)((const char *)k->code + s->members, k->rows, k->width, k->first[0],
-                 k->operands[0].stride[k->down] * k->operands[0].bytes, in);
+  run_in_place(k->code, b, k->rows, k->width, k->first[0],
+               k->operands[0].stride[k->down] * k->operands[0].bytes);
 }
 
 /* The rows of a stack at `place`, of `dims` coordinates. Rows shorter than a register are packed: a
@@ -510,7 +524,7 @@ static void run_in_place(const Stack *k, Blocks *b) {
  * elements needs room. */
 static void stack_rows(Stack *k, Blocks *b, void *const *env, const int64_t *place, int64_t dims) {
   if (find_operands(k, env, place, dims) && k->in_place) {
-    run_in_place(k, b);
+    run_rows_in_place(k, b);
     return;
   }
   const int64_t high = rows_at_once(k), most = k->code->most;
@@ -529,16 +543,68 @@ static void stack_rows(Stack *k, Blocks *b, void *const *env, const int64_t *pla
     }
 }
 
+/* Elements [first, end) of a stack whose loops are one: nothing of its rows is to be found out.
+ * Many stacks are a register or two. */
+static void stack_line(const GlowBodyCode *code, Blocks *b, void *const *env, int64_t first,
+                       int64_t end) {
+  const GlowBodyOperand *operands = glow_body_operands(code), *o = operands + code->nouts;
+  const GlowBodyStep *last = glow_body_steps(code) + code->nsteps - 1;
+  const int64_t all = end - first;
+  char *result = (char *)env[1] + first * operands->step;
+  bool in_place = (code->single >= 0 || code->clip) && all >= GLOW_VL, varies = false;
+  ROLLED for (int64_t i = code->nouts; i < code->noperands && in_place; i++, o++) {
+    const char *at = (const char *)env[1 + i] + first * o->step;
+    in_place = at != result;
+    varies |= o->step != 0;
+    b->at[o->block] = (GlowBlockOperand){at, -(o->step != 0), 0};
+  }
+  if (in_place && varies) {
+    run_in_place(code, b, 1, all, result, 0);
+    return;
+  }
+  b->rows = 1, b->last_next = 0;
+  ROLLED for (int64_t count; first < end; first += count) {
+    count = end - first < code->most ? end - first : code->most;
+    b->width = count < GLOW_VL ? GLOW_VL : count;
+    b->last = (char *)0;
+    o = operands;
+    ROLLED for (int64_t i = 0; i < code->nouts; i++, o++) {
+      if (count >= GLOW_VL && code->nsteps && o->block == last->result)
+        b->last = (char *)env[1 + i] + first * o->step;
+    }
+    ROLLED for (int64_t i = code->nouts; i < code->noperands; i++, o++) {
+      const char *at = (const char *)env[1 + i] + first * o->step;
+      if (o->step && count < GLOW_VL)
+        load(b, o, at, 1, count);
+      else
+        b->at[o->block] = (GlowBlockOperand){at, -(o->step != 0), 0};
+    }
+    run(code, b);
+    o = operands;
+    ROLLED for (int64_t i = 0; i < code->nouts; i++, o++) {
+      const GlowBlockOperand from = b->at[o->block];
+      char *to = (char *)env[1 + i] + first * o->step;
+      if (from.at != to)
+        copy(to, o->bytes, from.at, o->bytes & from.varies, o->bytes, count);
+    }
+  }
+}
+
 void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
   char room[GLOW_BODY_ROOM + GLOW_BODY_BLOCKS * GLOW_BODY_LANES * 8] __attribute__((aligned(64)));
+  const GlowBodyCode *code = env[0];
+  Blocks b;
+  b.room = room, b.pitch = code->pitch;
+  if (code->line) {
+    stack_line(code, &b, env, begin * code->line, end * code->line);
+    return;
+  }
   int64_t place[ALONG] = {begin};
   const bool flat = p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1;
   Stack k;
-  k.code = env[0], k.operands = glow_body_operands(k.code);
+  k.code = code, k.operands = glow_body_operands(code);
   k.rows = flat ? end - begin : p->n[4], k.width = p->n[5], k.down = flat ? 0 : 4;
   begin_stack(&k);
-  Blocks b;
-  b.room = room, b.pitch = k.code->pitch;
   if (flat) {
     stack_rows(&k, &b, env, place, 1);
     return;

@@ -245,6 +245,33 @@ INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product
   } while (k < s->k);
 }
 
+#ifdef GLOW_LIBRARY
+/* Whether rows are one tile, k is one chunk, and A and B are read where they are: what else there
+ * is to find out would take longer than a product of one row by a small matrix. */
+static bool is_short(const GlowMatmulParams *s) {
+  const bool in_place = s->packed || (s->direct && s->n % PANEL == 0);
+  int64_t batches = 1;
+  UNROLL for (int d = 0; d < GLOW_MATMUL_BATCH; d++) batches *= s->batch[d];
+  return s->tiles == 1 && s->kc >= s->k && !s->copy_a && in_place && batches == 1;
+}
+
+/* Such a product. Units are groups of panels. */
+static void short_product(const GlowMatmulParams *s, const Tiles *tiles, void *const *ptrs,
+                          int64_t begin, int64_t end) {
+  const GlowMatmulPtrs at = GLOW_MATMUL_PTRS(ptrs);
+  const Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
+  const int64_t all = (s->n + PANEL - 1) / PANEL, p1 = min64(end * s->panels, all);
+  const int64_t apart = s->packed ? s->kc * PANEL : PANEL;
+  int64_t p = begin * s->panels;
+  if (tiles->row)
+    p = row_panels(s, tiles, &x, 0, s->k, p, p1);
+  ROLLED for (; p < p1; p++) {
+    const float *b = x.b + p * apart;
+    panel(s, tiles, &x, b, b + apart, 0, s->k, p, 0, 1);
+  }
+}
+#endif
+
 /* `full` and `small` are specialized tiles; `small` has one row less. The _odd ones serve a last
  * panel of which only one register exists; `row` serves products of one row. Tiles that are not
  * used may be null. */
@@ -252,8 +279,14 @@ void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMat
                  GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd, GlowMatmulTileFn *row,
                  GlowMatrixEpilogueFn *callback, void *const *ptrs, int64_t begin, int64_t end,
                  char *scratch) {
-  const GlowMatmulParams s = *params;
   const Tiles tiles = {full, small, full_odd, small_odd, row, params, callback};
+#ifdef GLOW_LIBRARY
+  if (is_short(params)) {
+    short_product(params, &tiles, ptrs, begin, end);
+    return;
+  }
+#endif
+  const GlowMatmulParams s = *params;
   ROLLED for (int64_t unit = begin, next; unit < end; unit = next) {
     const int64_t r0 = part_of(unit, s.blocks), pair = whole_of(unit, s.blocks);
     const int64_t r1 = min64(s.blocks, r0 + end - unit);
