@@ -46,9 +46,10 @@
 static const char *const graph_pipelines[] = {
     "inline,lower",
     "inline,drop-layouts," RECOGNIZE ",fold-bn,lower,conv-2d,simplify-reshape,simplify-transpose,"
-    "fold-bn,fold-input,merge-affine,constant-fold," SIMPLIFY "," CONVOLVE "," MOVE ",cse," KERNELS,
+    "fold-bn,fold-input,merge-affine,constant-fold,recognize-weights," SIMPLIFY "," CONVOLVE
+    "," MOVE ",cse," KERNELS,
     "inline,drop-layouts," RECOGNIZE ",cse,merge-matmul," O2_ROUND ",lower,conv-2d," O2_ROUND
-    "," KERNELS,
+    ",recognize-weights," KERNELS,
 };
 
 const GlowNamedPipeline glow_named_pipelines[GLOW_NAMED_PIPELINES] = {

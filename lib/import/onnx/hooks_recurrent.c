@@ -101,20 +101,33 @@ static GlowValue *of_columns(GlowOnnxNode *n, GlowValue *v) {
                          glow_onnx_make_ints(n, "columns", t->rank == 1 ? one : each, 3), NULL);
 }
 
+static bool is_list(const GlowType *t) {
+  return glow_type_is_tensor(t) && !t->unranked && t->rank == 1;
+}
+
+/* q [directions, inputs, gates * hidden], weights of 8 bits, as real numbers: a scale, and a zero
+ * point or NULL, are of a direction or of a column. */
+static GlowValue *dequantized(GlowOnnxNode *n, GlowValue *q, GlowValue *scale, GlowValue *zero,
+                              GlowKind kind) {
+  GlowDequantizeLinearMembers m = {.axis = 0};
+  if (is_list(scale->type) && (!zero || is_list(zero->type)))
+    return glow_onnx_emit(n, GLOW_OP_DEQUANTIZE_LINEAR, (GlowValue *[]){q, scale, zero}, 3, &m);
+  GlowValue *w = glow_onnx_cast_to(n, q, kind), *factor = of_columns(n, scale);
+  if (w && zero) {
+    zero = of_columns(n, zero);
+    zero = zero ? glow_onnx_cast_to(n, zero, kind) : NULL;
+    w = zero ? glow_onnx_emit2(n, GLOW_OP_SUB, w, zero, NULL) : NULL;
+  }
+  return w && factor ? glow_onnx_emit2(n, GLOW_OP_MUL, w, factor, NULL) : NULL;
+}
+
 /* Operand i, weights [directions, inputs, gates * hidden] of 8 bits, as LSTM takes them: real, with
  * the last two axes swapped. `scale` is the operand with their scale; a zero point follows. */
 static GlowValue *real_weights(GlowOnnxNode *n, uint32_t i, uint32_t scale, GlowKind kind) {
   static const uint32_t perm[] = {0, 2, 1};
   GlowTransposeMembers swapped = {.perm = glow_array_u32(n->im->m, perm, 3)};
   GlowValue *zero = scale + 1 < n->nins ? n->ins[scale + 1] : NULL;
-  GlowValue *w = glow_onnx_cast_to(n, n->ins[i], kind), *factor = of_columns(n, n->ins[scale]);
-  if (zero)
-    zero = glow_onnx_cast_to(n, of_columns(n, zero), kind);
-  if (!w || !factor || (scale + 1 < n->nins && n->ins[scale + 1] && !zero))
-    return NULL;
-  if (zero)
-    w = glow_onnx_emit2(n, GLOW_OP_SUB, w, zero, NULL);
-  w = w ? glow_onnx_emit2(n, GLOW_OP_MUL, w, factor, NULL) : NULL;
+  GlowValue *w = dequantized(n, n->ins[i], n->ins[scale], zero, kind);
   return w ? glow_onnx_emit1(n, GLOW_OP_TRANSPOSE, w, &swapped) : NULL;
 }
 

@@ -5,15 +5,18 @@
  *   MatMulInteger(a, b, az, bz)    -> Add(MatMul(a, b - bz), c)
  *   QLinearConv, QLinearMatMul     -> BitCast(Quantize(Mul(Cast(the same), m)) : u8[ys yz])
  *
- * with c = -xz * ReduceSum(w - wz) plus a bias, and m = xs * ws. w, xz and wz are constants; az may
- * be one number that is known at run time, as in dynamic quantization, and then a node multiplies
- * it. Where weights less their zero points are no i8, a product takes the sums of A's rows besides:
+ * with c = -xz * ReduceSum(w - wz) plus a bias, and m = xs * ws. w and wz are constants; xz and az
+ * may be one number that is known at run time, as in dynamic quantization. Then a node multiplies
+ * that number, and a Pad puts it around x where windows reach outside of x. Where weights less
+ * their zero points are no i8, a product takes the sums of A's rows besides, and a convolution the
+ * sums of x over windows:
  *
  *   MatMulInteger(a, b, az, bz)    -> MatMul(a, b - m) + c + ReduceSum(a) * (m - bz)
+ *   ConvInteger(x, w, xz, wz)      -> Convolution(x, w - m, c) + window sums of x * (m - wz)
  *
- * for m = 128, or 0 if b is of i8. A convolution stays then, as do those with groups of several
- * channels. With the option `all` such weights become i16, of convolutions, too. Exact: sums wrap
- * in i32, and the rules of the QLinear operators divide and round as Quantize does for usual types.
+ * for m = 128, or 0 for weights of i8. Convolutions with groups stay then, as do those with groups
+ * of several channels. With the option `all` such weights become i16. Exact: sums wrap in i32, and
+ * the rules of the QLinear operators divide and round as Quantize does for usual types.
  */
 #include "transforms/match.h"
 #include "transforms/quantized.h"
@@ -70,32 +73,96 @@ static bool known_zero(const Fold *f, const GlowValue *zero, double *z) {
 /* Whether the convolution by w, the weights without their zero point, is wanted. */
 static bool is_wanted(const Fold *f, const Product *p, const GlowValue *w) {
   const GlowType *t = w->type;
-  if (f->all)
-    return true;
-  if (p->conv->group <= 1)
-    return t->kind == GLOW_KIND_I8;
   uint32_t channels = p->conv->layout == GLOW_LAYOUT_NHWC ? t->rank - 1 : 1;
+  if (f->all || p->conv->group <= 1)
+    return true;
   return t->kind == GLOW_KIND_I8 && t->dims[channels].size == 1 &&
          t->dims[0].size == (int64_t)p->conv->group;
 }
 
-/* A product by weights as i8, and what their zero points wz leave of it: with m, the middle of the
- * weights' kind, w - wz = (w - m) + (m - wz). `c`, or NULL, is added to each row. */
-static GlowValue *product_of(GlowBuilder *b, const Product *p, GlowValue *c) {
+/* The product of x and w, plus `c` for each filter or column, or NULL. m: NULL for a matrix
+ * product. */
+static GlowValue *contracted(GlowBuilder *b, const GlowConvolutionMembers *m, GlowValue *x,
+                             GlowValue *w, GlowValue *c) {
+  if (m)
+    return glow_then(b, GLOW_OP_CONVOLUTION, (GlowValue *[]){x, w, c}, c ? 3 : 2, m);
+  GlowValue *sum = glow_then2(b, GLOW_OP_MAT_MUL, x, w);
+  return c ? glow_then2(b, GLOW_OP_ADD, sum, c) : sum;
+}
+
+static int64_t listed(GlowArray a, uint32_t i) {
+  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : 1;
+}
+
+/* The sums of v over the windows of a convolution without padding, one axis after the other. NULL
+ * if extents are open. */
+static GlowValue *window_sums(GlowBuilder *b, const Product *p, const GlowConvolutionMembers *m,
+                              GlowValue *v) {
+  const GlowType *w = p->w->type;
+  bool nhwc = m->layout == GLOW_LAYOUT_NHWC;
+  if (!v || !glow_type_is_static(v->type))
+    return NULL;
+  for (uint32_t i = 0; i + 2 < w->rank; i++) {
+    uint32_t axis = i + (nhwc ? 1 : 2);
+    int64_t taps = w->dims[axis].size, stride = listed(m->strides, i);
+    int64_t dilation = listed(m->dilations, i), reach = (taps - 1) * dilation + 1;
+    int64_t reached = (v->type->dims[axis].size - reach) / stride * stride + 1;
+    GlowValue *sum = NULL;
+    for (int64_t tap = 0; tap < taps; tap++) {
+      GlowValue *part =
+          glow_build_part(b, p->n, v, axis, tap * dilation, tap * dilation + reached, stride);
+      sum = sum ? glow_then2(b, GLOW_OP_ADD, sum, part) : part;
+    }
+    v = sum;
+    if (!v)
+      return NULL;
+  }
+  return v;
+}
+
+/* The sums in i32 of x over the windows of the convolution m, or over rows if it is NULL. */
+static GlowValue *sums_of_x(GlowBuilder *b, const Product *p, const GlowConvolutionMembers *m,
+                            GlowValue *x) {
+  int64_t axis = m && m->layout == GLOW_LAYOUT_NCHW ? 1 : -1;
+  GlowValue *axes = glow_constant_ints(b->module, p->n, "axis", &axis, 1);
+  GlowValue *sums =
+      glow_build_reduce(b, GLOW_OP_REDUCE_SUM, glow_then_cast(b, x, GLOW_KIND_I32), axes);
+  return m ? window_sums(b, p, m, sums) : sums;
+}
+
+/* The product of x and weights as i8, and what their zero points wz leave of it: with m, the middle
+ * of the weights' kind, w - wz = (w - m) + (m - wz). */
+static GlowValue *centered(GlowBuilder *b, const Product *p, const GlowConvolutionMembers *conv,
+                           GlowValue *x, GlowValue *c) {
   double middle = p->w->type->kind == GLOW_KIND_U8 ? 128 : 0;
-  int64_t last = -1;
+  uint32_t axis = conv ? 0 : 1, rank = p->x->type->rank;
   GlowValue *m = glow_build_scalar(b, p->w->type->kind, middle);
-  GlowValue *w = m ? glow_centered_weights(b, p->n, p->w, m, 1, middle) : NULL;
-  GlowValue *sum = w ? glow_then2(b, GLOW_OP_MAT_MUL, p->x, w) : NULL;
-  if (c)
-    sum = glow_then2(b, GLOW_OP_ADD, sum, c);
-  GlowValue *zero = p->wzero ? glow_build_parameter(b, p->n, p->wzero, 2, 1)
+  GlowValue *w = m ? glow_centered_weights(b, p->n, p->w, m, axis, middle) : NULL;
+  GlowValue *sum = w ? contracted(b, conv, x, w, c) : NULL;
+  uint32_t along = conv && conv->layout == GLOW_LAYOUT_NCHW ? 1 : rank - 1;
+  GlowValue *zero = p->wzero ? glow_build_parameter(b, p->n, p->wzero, rank, along)
                              : glow_build_scalar(b, p->w->type->kind, 0);
   GlowValue *left = glow_then2(b, GLOW_OP_SUB, glow_build_scalar(b, GLOW_KIND_I32, middle),
                                zero ? glow_then_cast(b, zero, GLOW_KIND_I32) : NULL);
-  GlowValue *rows = glow_build_reduce(b, GLOW_OP_REDUCE_SUM, glow_then_cast(b, p->x, GLOW_KIND_I32),
-                                      glow_constant_ints(b->module, p->n, "axis", &last, 1));
-  return glow_then2(b, GLOW_OP_ADD, sum, glow_then2(b, GLOW_OP_MUL, rows, left));
+  GlowValue *sums = sum ? sums_of_x(b, p, conv, x) : NULL;
+  return glow_then2(b, GLOW_OP_ADD, sum, glow_then2(b, GLOW_OP_MUL, sums, left));
+}
+
+/* X with the zero point where windows reach outside of X. NULL if there is no such value. */
+static GlowValue *surrounded(GlowBuilder *b, const Product *p, GlowValue *zero) {
+  uint32_t rank = p->x->type->rank, count = p->conv->pads.count;
+  uint32_t first = p->conv->layout == GLOW_LAYOUT_NHWC ? 1 : 2;
+  int64_t ends[2 * GLOW_MAX_RANK] = {0};
+  bool any = false;
+  for (uint32_t i = 0; i < count / 2; i++) {
+    ends[first + i] = glow_array_at(p->conv->pads, uint32_t, i);
+    ends[rank + first + i] = glow_array_at(p->conv->pads, uint32_t, count / 2 + i);
+    any |= ends[first + i] || ends[rank + first + i];
+  }
+  if (!any)
+    return p->x;
+  GlowValue *ins[] = {p->x, glow_constant_ints(b->module, p->n, "pads", ends, 2 * rank), zero};
+  return glow_then(b, GLOW_OP_PAD, ins, 3, &(GlowPadMembers){.mode = GLOW_PAD_MODE_CONSTANT});
 }
 
 /* The sum of products in i32; NULL if there is no such form. */
@@ -106,7 +173,7 @@ static GlowValue *sum_of(const Fold *f, GlowBuilder *b, const Product *p) {
   bool known = known_zero(f, p->xzero, &xz);
   if (!is_bytes(p->x) || !is_bytes(p->w) || !glow_type_is_static(wt) || wt->layout ||
       (convolves ? wt->rank < 3 : wt->rank != 2) || p->x->type->unranked || p->x->type->rank < 2 ||
-      !glow_constness_of(f->constness, p->w) || (!known && (convolves || !is_one(p->xzero))) ||
+      !glow_constness_of(f->constness, p->w) || (!known && !is_one(p->xzero)) ||
       (p->wzero && (!glow_constness_of(f->constness, p->wzero) ||
                     !glow_type_is_static(p->wzero->type) || p->wzero->type->rank > 1)))
     return NULL;
@@ -115,11 +182,11 @@ static GlowValue *sum_of(const Fold *f, GlowBuilder *b, const Product *p) {
   GlowValue *w = glow_centered_weights(b, p->n, p->w, p->wzero, convolves ? 0 : 1, wz);
   if (!w || (convolves && !is_wanted(f, p, w)))
     return NULL;
-  GlowValue *c = p->bias;
+  GlowValue *c = p->bias, *zero = NULL;
   if (!known || xz != 0) {
     c = glow_weight_sums(b, p->n, w, convolves, known ? -(int64_t)xz : -1);
     if (!known) {
-      GlowValue *zero = glow_build_shaped(b, p->n, p->xzero, 0, NULL);
+      zero = glow_build_shaped(b, p->n, p->xzero, 0, NULL);
       c = glow_then2(b, GLOW_OP_MUL, c, glow_then_cast(b, zero, GLOW_KIND_I32));
     }
     if (p->bias)
@@ -127,16 +194,17 @@ static GlowValue *sum_of(const Fold *f, GlowBuilder *b, const Product *p) {
     if (!c)
       return NULL;
   }
-  if (!convolves && w->type->kind != GLOW_KIND_I8 && !f->all)
-    return product_of(b, p, c);
-  if (!convolves) {
-    GlowValue *sum = glow_then2(b, GLOW_OP_MAT_MUL, p->x, w);
-    return c ? glow_then2(b, GLOW_OP_ADD, sum, c) : sum;
+  bool fits = w->type->kind == GLOW_KIND_I8 || f->all;
+  GlowConvolutionMembers m = convolves ? *p->conv : (GlowConvolutionMembers){0};
+  GlowValue *x = p->x;
+  if (convolves && known && fits) {
+    m.pad = (int64_t)xz;
+  } else if (convolves) {
+    x = surrounded(b, p, zero ? zero : glow_build_scalar(b, p->x->type->kind, xz));
+    m.pads = (GlowArray){0};
   }
-  GlowConvolutionMembers m = *p->conv;
-  m.pad = (int64_t)xz;
-  GlowValue *ins[] = {p->x, w, c};
-  return glow_then(b, GLOW_OP_CONVOLUTION, ins, c ? 3 : 2, &m);
+  return fits ? contracted(b, convolves ? &m : NULL, x, w, c)
+              : centered(b, p, convolves ? &m : NULL, x, c);
 }
 
 /* ---- QLinear operators ----------------------------------------------------------------------- */

@@ -4,9 +4,10 @@
  * zero) FullyConnected(a, the same, b)                                  -> Add(MatMulNBits(...), b)
  *
  * q may also be DequantizeLinear'd as rows of the transposed matrix, of which Slice leaves the
- * first columns, as ONNX Runtime's MatMulNBits has weights. Words, scales and zero points are
- * `eval` algebra: an integer with a sign becomes one without, and those that share a word are added
- * up.
+ * first columns, as ONNX Runtime's MatMulNBits has weights; or one of several matrices, taken by
+ * Gather, each of which has one scale, as DynamicQuantizeLSTM has weights. Words, scales and zero
+ * points are `eval` algebra: an integer with a sign becomes one without, and those that share a
+ * word are added up.
  *
  * Such a product takes about as long as its weights take from memory, and more arithmetic than that
  * of floats. So the product stays in float if it always has more than MOST_ROWS rows, or if its
@@ -22,15 +23,28 @@ enum { MOST_ROWS = 4, LEAST_WEIGHTS = 1 << 16, WORD = 32, SHARED = 16 };
 typedef struct Weights {
   GlowNode *product;
   GlowValue *q, *scale, *zero; /* of DequantizeLinear; zero may be NULL */
+  GlowValue *which;            /* of several matrices; NULL if there is one */
   bool turned;                 /* they are rows of the transposed matrix */
   int64_t depth, columns;      /* of the matrix */
   int64_t bits, block;
 } Weights;
 
+/* Whether n swaps the last two of two or three axes. */
 static bool is_turning(const GlowNode *n) {
   const GlowTransposeMembers *m = n->members;
-  return n->op == GLOW_OP_TRANSPOSE && n->results[0].type->rank == 2 &&
-         (!m->perm.count || glow_array_at(m->perm, uint32_t, 0) == 1);
+  uint32_t rank = n->results[0].type->rank;
+  if (n->op != GLOW_OP_TRANSPOSE || rank < 2 || rank > 3)
+    return false;
+  return m->perm.count ? glow_array_at(m->perm, uint32_t, rank - 1) == rank - 2 &&
+                             glow_array_at(m->perm, uint32_t, rank - 2) == rank - 1
+                       : rank == 2;
+}
+
+/* Whether n takes one of several matrices. */
+static bool takes_one(const GlowNode *n) {
+  const GlowGatherMembers *m = n->members;
+  return n->op == GLOW_OP_GATHER && m->axis == 0 && n->results[0].type->rank == 2 &&
+         glow_node_in(n, 0)->type->rank == 3 && glow_value_known(glow_node_in(n, 1));
 }
 
 /* Whether n leaves the first of X's columns. */
@@ -49,6 +63,17 @@ static GlowNode *node_of(GlowValue *v) {
   return v->kind == GLOW_VALUE_RESULT && !v->def.node->pred.value ? v->def.node : NULL;
 }
 
+/* DequantizeLinear behind one of several matrices; NULL if there are none. */
+static GlowNode *find_among(GlowNode *n, Weights *w) {
+  w->which = glow_node_in(n, 1);
+  n = node_of(glow_node_in(n, 0));
+  if (n && is_turning(n)) {
+    w->turned = !w->turned;
+    n = node_of(glow_node_in(n, 0));
+  }
+  return n;
+}
+
 /* Finds DequantizeLinear behind the matrix v. */
 static bool find(GlowValue *v, Weights *w) {
   GlowNode *n = node_of(v);
@@ -57,7 +82,9 @@ static bool find(GlowValue *v, Weights *w) {
   w->turned = n && is_turning(n);
   if (w->turned)
     n = node_of(glow_node_in(n, 0));
-  if (w->turned && n && leaves_first(n))
+  if (n && takes_one(n))
+    n = find_among(n, w);
+  else if (w->turned && n && leaves_first(n))
     n = node_of(glow_node_in(n, 0));
   if (!n || n->op != GLOW_OP_DEQUANTIZE_LINEAR)
     return false;
@@ -65,12 +92,15 @@ static bool find(GlowValue *v, Weights *w) {
   w->q = glow_node_in(n, 0);
   w->scale = glow_node_in(n, 1);
   w->zero = glow_node_in(n, 2);
-  w->block = m->block;
+  w->block = w->which ? w->depth : m->block;
   w->bits = glow_kind_info[w->q->type->kind].bits;
-  return glow_kind_is_integer(w->q->type->kind) && w->bits <= 8 && !w->q->type->quantized &&
+  bool fits =
+      w->which ? m->axis == 0 && m->block == 0 && w->scale->type->rank == 1 && w->q->type->rank == 3
+               : m->axis == (w->turned ? 1 : 0) && m->block > 0 && m->block < w->depth &&
+                     w->q->type->rank == 2;
+  return fits && glow_kind_is_integer(w->q->type->kind) && w->bits <= 8 && !w->q->type->quantized &&
          w->scale->type->kind == GLOW_KIND_FLOAT && glow_type_is_static(w->q->type) &&
-         w->q->type->rank == 2 && m->axis == (w->turned ? 1 : 0) && m->block > 0 &&
-         m->block % SHARED == 0 && m->block < w->depth;
+         w->block % SHARED == 0;
 }
 
 /* ---- The constants --------------------------------------------------------------------------- */
@@ -82,6 +112,22 @@ static GlowValue *upright(GlowBuilder *b, const Weights *w, GlowValue *v, int64_
   if (v && w->turned)
     v = glow_build_permuted(b, v, swap, 2);
   return v ? glow_build_padded(b, w->product, v, 0, 0, rows - v->type->dims[0].size) : NULL;
+}
+
+/* v, weights of a block or what belongs to them, of the matrix that the product takes; a number of
+ * that matrix for each column. */
+static GlowValue *of_matrix(GlowBuilder *b, const Weights *w, GlowValue *v) {
+  if (!v || !w->which)
+    return v;
+  bool number = v->type->rank == 1;
+  v = glow_build_picked(b, v, w->which, 0);
+  if (!number)
+    return v;
+  int64_t dims[] = {1, w->columns};
+  GlowValue *ins[] = {v, glow_constant_ints(b->module, w->product, "columns", dims, 2)};
+  v = glow_then(b, GLOW_OP_EXPAND, ins, 2, NULL);
+  static const uint32_t swap[] = {1, 0};
+  return v && w->turned ? glow_build_permuted(b, v, swap, 2) : v;
 }
 
 /* Integers of bits in `kind`, without signs: the middle of their range is added if they have one.
@@ -114,8 +160,9 @@ static GlowValue *build_words(GlowBuilder *b, const Weights *w, GlowValue *q) {
 static GlowValue *build_zero(GlowBuilder *b, const Weights *w, GlowEval *e) {
   int64_t blocks = (w->depth + w->block - 1) / w->block, dims[] = {blocks, w->columns};
   if (w->zero)
-    return upright(b, w, without_signs(b, glow_eval_copy(e, w->zero), w->bits, GLOW_KIND_U8),
-                   blocks);
+    return upright(
+        b, w, without_signs(b, of_matrix(b, w, glow_eval_copy(e, w->zero)), w->bits, GLOW_KIND_U8),
+        blocks);
   return glow_build_filled(b, glow_type_exact(b->module->ctx, GLOW_KIND_U8, 2, dims),
                            (GlowScalar){.is_int = true});
 }
@@ -141,12 +188,14 @@ static GlowValue *build(GlowPassRun *run, const Weights *w) {
   GlowValue *ins[] = {glow_node_in(w->product, 0), NULL, NULL, NULL};
   GlowMatMulNBitsMembers m = {.bits = (uint32_t)w->bits, .block = w->block};
   GlowEval e = glow_eval_create(run->module, run->arena, w->product);
-  ins[1] = finish(&e, w, build_words(&e.builder, w, glow_eval_copy(&e, w->q)), "words");
+  ins[1] =
+      finish(&e, w, build_words(&e.builder, w, of_matrix(&e.builder, w, glow_eval_copy(&e, w->q))),
+             "words");
   e = glow_eval_create(run->module, run->arena, w->product);
-  ins[2] = finish(
-      &e, w,
-      upright(&e.builder, w, glow_eval_copy(&e, w->scale), (w->depth + w->block - 1) / w->block),
-      "scale");
+  ins[2] = finish(&e, w,
+                  upright(&e.builder, w, of_matrix(&e.builder, w, glow_eval_copy(&e, w->scale)),
+                          (w->depth + w->block - 1) / w->block),
+                  "scale");
   if (!has_middle_zero(w)) {
     e = glow_eval_create(run->module, run->arena, w->product);
     ins[3] = finish(&e, w, build_zero(&e.builder, w, &e), "zero");
