@@ -169,6 +169,10 @@ bool glow_lane_casts(const GlowLaneCall *c, GlowKind from, GlowKind to) {
   return c->lane && c->lane == lanes_cast[to][from];
 }
 
+bool glow_lane_quantizes(const GlowLaneCall *c, GlowKind to) {
+  return c->lane && c->lane == lanes_quantize[to][GLOW_KIND_FLOAT];
+}
+
 static Members scale_of(GlowLaneList *l, const GlowLane *t) {
   GlowLaneScale s = {t->scale, t->offset};
   return (Members){glow_arena_copy(l->arena, &s, sizeof s), sizeof s};

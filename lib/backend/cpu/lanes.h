@@ -37,5 +37,7 @@ bool glow_lanes_append(GlowLaneList *l, const GlowNode *n, const GlowLane *in, G
 uint32_t glow_lanes_cast(GlowLaneList *l, uint32_t v, GlowKind to);
 /* Whether a call is Cast from one kind to another. */
 bool glow_lane_casts(const GlowLaneCall *c, GlowKind from, GlowKind to);
+/* Whether a call makes a quantized element of a kind from a float. */
+bool glow_lane_quantizes(const GlowLaneCall *c, GlowKind to);
 
 #endif

@@ -140,6 +140,32 @@ static void join_sum(Pairing *p, uint32_t k) {
   }
 }
 
+/* The same of the product of an i32 as a float and a float, and of what quantizes it. */
+static void join_scale(Pairing *p, uint32_t k) {
+  const GlowLaneCall *end = &p->body->calls[k], *c = end;
+  const bool i8 = glow_lane_quantizes(c, GLOW_KIND_I8), u8 = glow_lane_quantizes(c, GLOW_KIND_U8);
+  uint32_t product = k;
+  if (i8 || u8)
+    product = call_of(p, c->ins[0], 1);
+  if (product == UINT32_MAX)
+    return;
+  c = &p->body->calls[product];
+  if (arithmetic_of(c, GLOW_KIND_FLOAT) != GLOW_PAIR_MUL)
+    return;
+  for (uint32_t i = 0; i < 2; i++) {
+    const uint32_t cast = call_of(p, c->ins[i], 1);
+    if (cast == UINT32_MAX ||
+        !glow_lane_casts(&p->body->calls[cast], GLOW_KIND_I32, GLOW_KIND_FLOAT))
+      continue;
+    become(p, k, i8 ? GLOW_BODY_SCALE_I8 : u8 ? GLOW_BODY_SCALE_U8 : GLOW_BODY_SCALE,
+           (uint32_t[]){p->body->calls[cast].ins[0], c->ins[1 - i]}, 2);
+    p->calls[k].members = end->members, p->calls[k].bytes = end->bytes;
+    p->left_out[cast] = true;
+    p->left_out[product] |= product != k;
+    return;
+  }
+}
+
 /* ---- The body -------------------------------------------------------------------------------- */
 
 /* How often values are read; results once more. */
@@ -169,6 +195,9 @@ GlowBody glow_pair_calls(GlowArena *arena, const GlowBody *body) {
     join_cube(&p, k);
     join_sum(&p, k);
   }
+  for (uint32_t k = body->ncalls; k-- > 0;) /* the longest first */
+    if (!left_out[k])
+      join_scale(&p, k);
   for (uint32_t k = 0; k < body->ncalls; k++)
     if (calls[k].lane && !left_out[k] && !join_products(&p, k))
       pair_call(&p, k);

@@ -407,6 +407,7 @@ typedef struct Stack {
   const GlowBodyCode *code;
   const GlowBodyOperand *operands;
   int64_t rows, width, down;
+  int64_t loops, loop[ALONG]; /* around the rows: those with more than one step, outermost first */
   bool in_place; /* no element needs room: the body is one step or limits, whose results are put in
                     place */
   char *first[GLOW_BODY_BLOCKS];
@@ -431,14 +432,13 @@ static void begin_stack(Stack *k) {
   k->in_place &= varies && moves && k->width >= GLOW_VL;
 }
 
-/* Finds the operands at `place`, which has `dims` coordinates that are not 0. Whether none of them
- * is the result. */
-static bool find_operands(Stack *k, void *const *env, const int64_t *place, int64_t dims) {
+/* Finds the operands at `place`. Whether none of them is the result. */
+static bool find_operands(Stack *k, void *const *env, const int64_t *place) {
   bool apart = true;
   for (int64_t i = 0; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
     int64_t offset = 0;
-    ROLLED for (int64_t d = 0; d < dims; d++) offset += place[d] * o->stride[d];
+    ROLLED for (int64_t d = 0; d < k->loops; d++) offset += place[d] * o->stride[k->loop[d]];
     k->first[i] = (char *)env[1 + i] + offset * o->bytes;
     apart &= !i || k->first[i] != k->first[0];
   }
@@ -519,11 +519,11 @@ static void run_rows_in_place(const Stack *k, Blocks *b) {
                k->operands[0].stride[k->down] * k->operands[0].bytes);
 }
 
-/* The rows of a stack at `place`, of `dims` coordinates. Rows shorter than a register are packed: a
+/* The rows of a stack at `place`, a coordinate for each loop. Rows shorter than a register are packed: a
  * row of 4 channels is less work than what leads to it. Long ones are cut, unless none of their
  * elements needs room. */
-static void stack_rows(Stack *k, Blocks *b, void *const *env, const int64_t *place, int64_t dims) {
-  if (find_operands(k, env, place, dims) && k->in_place) {
+static void stack_rows(Stack *k, Blocks *b, void *const *env, const int64_t *place) {
+  if (find_operands(k, env, place) && k->in_place) {
     run_rows_in_place(k, b);
     return;
   }
@@ -599,19 +599,21 @@ void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin
     stack_line(code, &b, env, begin * code->line, end * code->line);
     return;
   }
-  int64_t place[ALONG] = {begin};
   const bool flat = p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1;
   Stack k;
-  k.code = code, k.operands = glow_body_operands(code);
+  k.code = code, k.operands = glow_body_operands(code), k.loops = 0;
   k.rows = flat ? end - begin : p->n[4], k.width = p->n[5], k.down = flat ? 0 : 4;
   begin_stack(&k);
-  if (flat) {
-    stack_rows(&k, &b, env, place, 1);
-    return;
-  }
-  for (place[0] = begin; place[0] < end; place[0]++)
-    for (place[1] = 0; place[1] < p->n[1]; place[1]++)
-      for (place[2] = 0; place[2] < p->n[2]; place[2]++)
-        for (place[3] = 0; place[3] < p->n[3]; place[3]++)
-          stack_rows(&k, &b, env, place, 4);
+  int64_t place[ALONG] = {begin}, last[ALONG] = {begin + 1}, d;
+  k.loop[k.loops++] = 0;
+  for (int64_t i = 1; i < k.down; i++)
+    if (p->n[i] > 1)
+      place[k.loops] = 0, last[k.loops] = p->n[i], k.loop[k.loops++] = i;
+  if (!flat)
+    last[0] = end;
+  do {
+    stack_rows(&k, &b, env, place);
+    for (d = k.loops - 1; d >= 0 && ++place[d] == last[d]; d--)
+      place[d] = d ? 0 : begin;
+  } while (d >= 0);
 }

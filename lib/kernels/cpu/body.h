@@ -7,6 +7,8 @@
 
 /* The functions of lanes of this row, by number. */
 extern GlowBlockFn *const glow_lane_blocks[];
+/* An i32 times a float, quantized (lanes_cast.c). */
+GlowBlockFn glow_block_scale_quantize_i8, glow_block_scale_quantize_u8;
 /* Those of pairs (pairs.c), by number from GLOW_BODY_PAIRS on. */
 extern GlowBlockFn *const glow_pair_blocks[];
 

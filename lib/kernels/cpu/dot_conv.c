@@ -336,6 +336,21 @@ INLINE bool pack_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
   return fits;
 }
 
+/* pack_block; library code knows the window and the weights that most networks have. */
+INLINE bool pack_any_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
+                           const GlowDotLanesPtrs *at, int64_t first, int32_t x_zero) {
+#ifdef GLOW_LIBRARY
+  if (p->kh == 3 && p->kw == 3 && p->wh == 3 && p->ww == 1 && p->w_signed && !p->w_zeros) {
+    GlowDotLanesParams fixed = *p;
+    fixed.kh = fixed.kw = fixed.wh = 3;
+    fixed.ww = fixed.w_signed = 1;
+    fixed.w_zeros = 0;
+    return pack_block(&fixed, w, start, at, first, x_zero);
+  }
+#endif
+  return pack_block(p, w, start, at, first, x_zero);
+}
+
 /* Sums of `side` outputs, whose windows begin `next` registers apart. */
 INLINE void lane_block(int side, const GlowDotLanesParams *p, const GlowVecI *x, int64_t next,
                        const GlowVecI *w, const GlowVecI *start, int32_t *y) {
@@ -440,8 +455,8 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
   bool fits = p.blocks > 0;
   ROLLED for (int64_t b = 0; fits && b < p.blocks; b++) {
     int32_t *w = (int32_t *)(void *)scratch + b * p.kw * ((p.kh + ROWS - 1) / ROWS) * BLOCK;
-    fits = pack_block(&p, w, (int32_t *)(void *)(scratch + p.start_at) + b * BLOCK, &at,
-                      first_channel(&p, b), zero + bias);
+    fits = pack_any_block(&p, w, (int32_t *)(void *)(scratch + p.start_at) + b * BLOCK,
+                          &at, first_channel(&p, b), zero + bias);
   }
   if (!fits) {
     lanes_by_pairs(&p, &at, begin, end, scratch);

@@ -389,3 +389,20 @@ QUANTIZED(i32, int32_t, INT32_MIN, INT32_MAX, WIDE)
 QUANTIZED(u8, uint8_t, 0, UINT8_MAX, NARROW)
 QUANTIZED(u16, uint16_t, 0, UINT16_MAX, NARROW)
 QUANTIZED(u32, uint32_t, 0, UINT32_MAX, WIDE)
+
+/* An i32 as a float, times another one, quantized: what follows sums of products of bytes. */
+#ifdef GLOW_LIBRARY
+#define SCALE_QUANTIZE(k, T)                                                                       \
+  INLINE void scale_quantize_##k(const void *m, T *restrict r, const int32_t *restrict a,          \
+                                 const float *restrict b) {                                        \
+    float x[GLOW_VL];                                                                              \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) x[l] = (float)a[l] * b[l];                        \
+    glow_lanes_quantize_##k##_float(m, r, x);                                                      \
+  }                                                                                                \
+  GLOW_BLOCK(scale_quantize_##k, 2,                                                                \
+             const GlowLaneScale scale = *(const GlowLaneScale *)members;                          \
+             BLOCK_ROW(int32_t, 0) BLOCK_ROW(float, 1),                                            \
+             scale_quantize_##k(&scale, BLOCK_OUT(T), BLOCK_IN(int32_t, 0), BLOCK_IN(float, 1)))
+SCALE_QUANTIZE(i8, int8_t)
+SCALE_QUANTIZE(u8, uint8_t)
+#endif
