@@ -60,6 +60,76 @@ bool glow_instr_covers(const GlowNode *n, const GlowValue *v) {
   return false;
 }
 
+/* Elements [low[a], high[a]) of each axis. */
+typedef struct Box {
+  int64_t low[GLOW_MAX_RANK], high[GLOW_MAX_RANK];
+} Box;
+
+/* Whether a view of v, of which all is static, is a box of it with the same axes. */
+static bool find_box(const GlowNode *view, const GlowValue *v, Box *box) {
+  const GlowTensorviewMembers *m = view->members;
+  const GlowType *t = view->results[0].type;
+  int64_t offset = m->offset.size, stride = 1, own = 1, strides[GLOW_MAX_RANK];
+  if (m->offset.extent || t->rank != v->type->rank || t->kind != v->type->kind || t->layout ||
+      !glow_type_is_static(t))
+    return false;
+  for (uint32_t a = t->rank; a-- > 0;) {
+    const GlowSize s =
+        m->strides.count ? glow_array_at(m->strides, GlowSize, a) : (GlowSize){.size = own};
+    if (s.extent || (t->dims[a].size > 1 && s.size != stride))
+      return false;
+    strides[a] = stride;
+    own *= t->dims[a].size;
+    stride *= v->type->dims[a].size;
+  }
+  for (uint32_t a = 0; a < t->rank; a++) {
+    box->low[a] = offset / strides[a];
+    box->high[a] = box->low[a] + t->dims[a].size;
+    offset %= strides[a];
+    if (box->high[a] > v->type->dims[a].size)
+      return false;
+  }
+  return true;
+}
+
+static bool is_apart(const Box *a, const Box *b, uint32_t rank) {
+  for (uint32_t i = 0; i < rank; i++)
+    if (a->high[i] <= b->low[i] || b->high[i] <= a->low[i])
+      return true;
+  return false;
+}
+
+bool glow_block_covers(const GlowBlock *b, const GlowValue *v) {
+  enum { MOST = 64 };
+  Box boxes[MOST];
+  uint32_t count = 0;
+  int64_t missing = 0;
+  const bool plain =
+      glow_type_is_tensor(v->type) && glow_type_is_static(v->type) && !v->type->layout;
+  if (plain)
+    missing = glow_type_elements(v->type);
+  for (const GlowNode *n = b->first; n; n = n->next)
+    for (uint32_t i = 0; i < n->nouts; i++) {
+      const GlowValue *out = n->operands[i].value;
+      if (!out || n->operands[i].qual != GLOW_QUAL_OUT)
+        continue;
+      if (out == v)
+        return true;
+      const GlowNode *view = glow_value_def(out, GLOW_OP_TENSORVIEW);
+      bool apart = plain && missing > 0 && count < MOST && view && view->operands[0].value == v &&
+                   find_box(view, v, &boxes[count]);
+      for (uint32_t k = 0; k < count && apart; k++)
+        apart = is_apart(&boxes[k], &boxes[count], v->type->rank);
+      if (!apart)
+        continue;
+      count++;
+      missing -= glow_type_elements(out->type);
+      if (!missing)
+        return true;
+    }
+  return false;
+}
+
 GlowNode *glow_node_in_block(GlowNode *n, const GlowBlock *b) {
   while (n && n->block != b)
     n = n->block->owner == GLOW_BLOCK_REGION ? n->block->of.node : NULL;

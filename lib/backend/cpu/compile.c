@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/access.h"
+#include "analysis/spans.h"
 #include "backend/cpu/hosted.h"
 #include "backend/cpu/isolate.h"
 #include "backend/cpu/library.h"
@@ -37,15 +38,6 @@ static double lap(double *since) {
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
-
-/* Whether each run writes all of v, which the program does not read. */
-static bool is_written_whole(const GlowFunction *f, const GlowValue *v) {
-  for (const GlowNode *n = f->body->first; n; n = n->next)
-    for (uint32_t i = 0; i < n->nouts; i++)
-      if (n->operands[i].value == v && n->operands[i].qual == GLOW_QUAL_OUT)
-        return true;
-  return false;
-}
 
 static GlowMemoryClass memory_of(const GlowValue *v) {
   switch (glow_outer_class(v)) {
@@ -107,7 +99,7 @@ static bool describe(Compile *c, uint32_t i, GlowExecValue *x) {
     return (x->value = constant(c, i)) != NULL;
   if (x->memory == GLOW_MEMORY_VARIABLE)
     return (x->value = glow_values_get(c->backend->values, v->def.storage)) != NULL;
-  x->cleared = x->written && (x->read || !is_written_whole(c->function, v));
+  x->cleared = x->written && (x->read || !glow_block_covers(c->function->body, v));
   return true;
 }
 
