@@ -2,17 +2,31 @@
  * of both together, those of the second 1, 3, ... */
 #include "kernels/kernels.h"
 
-enum { LANES = 8 };
+enum { LANES = 8, HALF = 4 };
 
 /* A copy of the params: what is stored may alias the others. */
 #define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < q.n[d]; i##d++)
 #define SPAN(d) ROLLED for (int64_t i##d = begin; i##d < end; i##d++)
 #define PLACE(s) (i0 * (s)[0] + i1 * (s)[1] + i2 * (s)[2] + i3 * (s)[3] + i4 * (s)[4])
 
+/* Lines of few columns have a loop that knows how many. */
+#define LINES(CALL, columns, a, b, c)                                                              \
+  ROLLED for (int64_t i = 0; i < q->n[5]; i++) CALL(a, b, c, columns);
+#define BY_COLUMNS(columns, CALL, a, b, c)                                                         \
+  if ((columns) == LANES) {                                                                        \
+    LINES(CALL, LANES, a, b, c)                                                                    \
+  } else if ((columns) == HALF) {                                                                  \
+    LINES(CALL, HALF, a, b, c)                                                                     \
+  } else {                                                                                         \
+    LINES(CALL, columns, a, b, c)                                                                  \
+  }
+
 #define INTERLEAVE(bits)                                                                           \
   typedef uint##bits##_t Unit##bits __attribute__((may_alias));                                    \
   typedef uint##bits##_t Lanes##bits                                                               \
       __attribute__((vector_size(LANES * bits / 8), aligned(bits / 8), may_alias));                \
+  typedef uint##bits##_t Few##bits                                                                 \
+      __attribute__((vector_size(HALF * bits / 8), aligned(bits / 8), may_alias));                 \
   INLINE void line_##bits(Unit##bits *to, const Unit##bits *a, const Unit##bits *b,                \
                           int64_t columns) {                                                       \
     int64_t c = 0;                                                                                 \
@@ -21,6 +35,11 @@ enum { LANES = 8 };
       *(Lanes##bits *)(to + 2 * c) = __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11);      \
       *(Lanes##bits *)(to + 2 * c + LANES) =                                                       \
           __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15);                               \
+    }                                                                                              \
+    if (c + HALF <= columns) {                                                                     \
+      Few##bits x = *(const Few##bits *)(a + c), y = *(const Few##bits *)(b + c);                  \
+      *(Lanes##bits *)(to + 2 * c) = __builtin_shufflevector(x, y, 0, 4, 1, 5, 2, 6, 3, 7);        \
+      c += HALF;                                                                                   \
     }                                                                                              \
     ROLLED for (; c < columns; c++) {                                                              \
       to[2 * c] = a[c];                                                                            \
@@ -35,6 +54,12 @@ enum { LANES = 8 };
       *(Lanes##bits *)(a + c) = __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14);          \
       *(Lanes##bits *)(b + c) = __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15);          \
     }                                                                                              \
+    if (c + HALF <= columns) {                                                                     \
+      Lanes##bits x = *(const Lanes##bits *)(from + 2 * c);                                        \
+      *(Few##bits *)(a + c) = __builtin_shufflevector(x, x, 0, 2, 4, 6);                           \
+      *(Few##bits *)(b + c) = __builtin_shufflevector(x, x, 1, 3, 5, 7);                           \
+      c += HALF;                                                                                   \
+    }                                                                                              \
     ROLLED for (; c < columns; c++) {                                                              \
       a[c] = from[2 * c];                                                                          \
       b[c] = from[2 * c + 1];                                                                      \
@@ -42,17 +67,13 @@ enum { LANES = 8 };
   }                                                                                                \
   INLINE void lines_##bits(Unit##bits *to, const Unit##bits *from,                                 \
                            const GlowInterleaveParams *q) {                                        \
-    ROLLED for (int64_t i = 0; q->columns == LANES && i < q->n[5]; i++) line_##bits(               \
-        to + i * q->to[5], from + i * q->from[5], from + i * q->from[5] + q->row, LANES);          \
-    ROLLED for (int64_t i = 0; q->columns != LANES && i < q->n[5]; i++) line_##bits(               \
-        to + i * q->to[5], from + i * q->from[5], from + i * q->from[5] + q->row, q->columns);     \
+    BY_COLUMNS(q->columns, line_##bits, to + i * q->to[5], from + i * q->from[5],                  \
+               from + i * q->from[5] + q->row)                                                     \
   }                                                                                                \
   INLINE void parts_##bits(Unit##bits *to, const Unit##bits *from,                                 \
                            const GlowInterleaveParams *q) {                                        \
-    ROLLED for (int64_t i = 0; q->columns == LANES && i < q->n[5]; i++)                            \
-        part_##bits(to + i * q->to[5], to + i * q->to[5] + q->row, from + i * q->from[5], LANES);  \
-    ROLLED for (int64_t i = 0; q->columns != LANES && i < q->n[5]; i++) part_##bits(               \
-        to + i * q->to[5], to + i * q->to[5] + q->row, from + i * q->from[5], q->columns);         \
+    BY_COLUMNS(q->columns, part_##bits, to + i * q->to[5], to + i * q->to[5] + q->row,             \
+               from + i * q->from[5])                                                              \
   }                                                                                                \
   void glow_interleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,     \
                               int64_t end, char *scratch) {                                        \
