@@ -9,7 +9,8 @@ random = np.random.default_rng(1)
 parts = [random.standard_normal((1, 2, rows, 3), dtype=np.float32) for rows in (3, 1, 4)]
 for i, part in enumerate(parts):
     np.save(f"{folder}/x{i}.npy", part)
-for options in (["--backend=interp"], ["--backend=interp", "-O1"], ["--tier=library"], ["--tier=compiled"], ["-O0"]):
+for options in (["--backend=interp"], ["--backend=interp", "-O1"], ["--tier=library"], ["--tier=compiled"], ["-O0"],
+                ["--tier=library", "--threads=2"], ["--tier=compiled", "--threads=2"]):
     for i in range(len(parts)):
         state = [f"--state={folder}/state"] if i else []
         subprocess.run(["glow-run", text, *options, "--no-cache", "--input", f"x={folder}/x{i}.npy", *state,
