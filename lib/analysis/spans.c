@@ -113,7 +113,7 @@ bool glow_block_covers(const GlowBlock *b, const GlowValue *v) {
       const GlowValue *out = n->operands[i].value;
       if (!out || n->operands[i].qual != GLOW_QUAL_OUT)
         continue;
-      if (out == v)
+      if (out == v || (plain && glow_instr_covers(n, v)))
         return true;
       const GlowNode *view = glow_value_def(out, GLOW_OP_TENSORVIEW);
       bool apart = plain && missing > 0 && count < MOST && view && view->operands[0].value == v &&

@@ -17,8 +17,8 @@ unsigned glow_instr_access(const GlowNode *n, GlowSpan s);
 bool glow_span_accessed(const GlowNode *first, const GlowNode *last, GlowSpan s, unsigned access);
 /* Whether n itself writes every element of v, for certain. */
 bool glow_instr_covers(const GlowNode *n, const GlowValue *v);
-/* Whether nodes of b write every element of v, for certain: v itself, or boxes of it that are views
- * and have nothing in common. */
+/* Whether nodes of b write every element of v, for certain: v itself, all of it under another
+ * shape, or boxes of it that are views and have nothing in common. */
 bool glow_block_covers(const GlowBlock *b, const GlowValue *v);
 /* The node of block b that is n or has n inside; NULL if there is none. */
 GlowNode *glow_node_in_block(GlowNode *n, const GlowBlock *b);

@@ -240,9 +240,45 @@ static void put_cube(Program *p) {
   put(p, "      %%5 = Sub(%%4, %%s) : float<>\n      yield %%5\n    }\n");
 }
 
+/* What sums of bytes become: floats, times a scale, or quantized. */
+static void put_scale(Program *p) {
+  static const GlowKind kinds[] = {GLOW_KIND_FLOAT, GLOW_KIND_I8, GLOW_KIND_U8, GLOW_KIND_I16};
+  Shape y = draw_result(p, kinds[draw(p, 4)]);
+  const Shape x = draw_operand(p, &y, GLOW_KIND_I32), s = draw_operand(p, &y, GLOW_KIND_FLOAT);
+  const bool plain = y.kind == GLOW_KIND_FLOAT;
+  if (!plain)
+    y.quantized = "S:0.05 O:3";
+  put(p, "  stack @out @v%d", declare(p, &y));
+  put(p, ", @in @v%d, @in @v%d {", declare(p, &x), declare(p, &s));
+  put_shards(p);
+  put(p, "    ^body(%%a : i32<>, %%s : float<>) = {\n"
+         "      %%0 = Cast(%%a) {to = float} : float<>\n");
+  put(p, "      %%1 = Mul(%s) : float<>\n", draw(p, 2) ? "%0, %s" : "%s, %0");
+  if (!plain)
+    put(p, "      %%2 = Quantize(%%1) : %s[S:0.05 O:3]<>\n", glow_kind_info[y.kind].name);
+  put(p, "      yield %s\n    }\n", plain ? "%1" : "%2");
+}
+
+/* The sum of three doubles as a float, of which one may be a product. */
+static void put_sum(Program *p) {
+  const Shape y = draw_result(p, GLOW_KIND_FLOAT);
+  const Shape a = draw_operand(p, &y, GLOW_KIND_DOUBLE), b = draw_operand(p, &y, GLOW_KIND_DOUBLE);
+  const Shape c = draw_operand(p, &y, GLOW_KIND_DOUBLE);
+  put(p, "  stack @out @v%d", declare(p, &y));
+  put(p, ", @in @v%d, @in @v%d", declare(p, &a), declare(p, &b));
+  put(p, ", @in @v%d {", declare(p, &c));
+  put_shards(p);
+  put(p, "    ^body(%%a : double<>, %%b : double<>, %%c : double<>) = {\n");
+  put(p, "      %%0 = Mul(%%a, %%%s) : double<>\n", draw(p, 2) ? "b" : "c");
+  const char *both = draw(p, 2) ? "%0, %b" : "%b, %0";
+  put(p, "      %%1 = Add(%s) : double<>\n", draw(p, 3) ? both : "%a, %b");
+  put(p, "      %%2 = Add(%s) : double<>\n", draw(p, 2) ? "%1, %c" : "%c, %1");
+  put(p, "      %%3 = Cast(%%2) {to = float} : float<>\n      yield %%3\n    }\n");
+}
+
 void case_stack(Program *p) {
-  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear,
-                                put_pair,     put_products, put_cube,     put_operator,
+  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear, put_pair,
+                                put_scale,    put_products, put_cube,     put_sum,    put_operator,
                                 put_operator, put_operator, put_operator};
   cases[draw(p, sizeof cases / sizeof *cases)](p);
 }

@@ -24,6 +24,8 @@ static void check(const char *what, const char *body, bool covered) {
 
 int main(void) {
   check("all", "  splat @out @y {value = 1.0}\n", true);
+  check("another shape", PART("a", "offset = 0", "8 x 6"), true);
+  check("a part under another shape", PART("a", "offset = 0", "4 x 6"), false);
   check("halves of rows", PART("a", ROWS, "2 x 4 x 3") PART("b", "offset = 3, " ROWS, "2 x 4 x 3"),
         true);
   check("images", PART("a", "offset = 0", "1 x 4 x 6") PART("b", "offset = 24", "1 x 4 x 6"), true);

@@ -120,7 +120,7 @@ static void join_cube(Pairing *p, uint32_t k) {
   p->left_out[wide] = p->left_out[square] = p->left_out[cube] = true;
 }
 
-/* The same of the sum of three doubles, as a float. */
+/* The same of the sum of three doubles, as a float. One of the first two may be a product. */
 static void join_sum(Pairing *p, uint32_t k) {
   const GlowLaneCall *c = &p->body->calls[k];
   if (!glow_lane_casts(c, GLOW_KIND_DOUBLE, GLOW_KIND_FLOAT))
@@ -134,8 +134,18 @@ static void join_sum(Pairing *p, uint32_t k) {
     if (two == UINT32_MAX || arithmetic_of(&p->body->calls[two], GLOW_KIND_DOUBLE) != GLOW_PAIR_ADD)
       continue;
     const uint32_t *x = p->body->calls[two].ins;
-    become(p, k, GLOW_BODY_NARROW_SUM, (uint32_t[]){x[0], x[1], ins[1 - i]}, 3);
     p->left_out[all] = p->left_out[two] = true;
+    for (uint32_t j = 0; j < 2; j++) {
+      const uint32_t product = call_of(p, x[j], 1);
+      if (product == UINT32_MAX ||
+          arithmetic_of(&p->body->calls[product], GLOW_KIND_DOUBLE) != GLOW_PAIR_MUL)
+        continue;
+      const uint32_t *y = p->body->calls[product].ins;
+      become(p, k, GLOW_BODY_NARROW_PRODUCT, (uint32_t[]){x[1 - j], y[0], y[1], ins[1 - i]}, 4);
+      p->left_out[product] = true;
+      return;
+    }
+    become(p, k, GLOW_BODY_NARROW_SUM, (uint32_t[]){x[0], x[1], ins[1 - i]}, 3);
     return;
   }
 }

@@ -253,13 +253,23 @@ static bool limit_sums(float *sums, int64_t count, int64_t width, void *const *e
   return true;
 }
 
+/* Bytes for the blocks of rows. */
+enum {
+  ONE_ROW = GLOW_BODY_BLOCKS * GLOW_VL * GLOW_TILE_VECTORS * 8,
+  ROWS_ROOM = ONE_ROW > GLOW_BODY_ROOM ? ONE_ROW : GLOW_BODY_ROOM
+};
+
+bool glow_body_fits(void *const *env, int64_t width) {
+  const GlowBodyCode *code = env[0];
+  return code->blocks * width * 8 <= ROWS_ROOM;
+}
+
 void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
                     const int64_t *place, int dims, int64_t lane) {
-  enum { ROW = GLOW_BODY_BLOCKS * GLOW_VL * GLOW_TILE_VECTORS * 8 };
   const GlowBodyCode *code = env[0];
   const GlowBodyOperand *operands = glow_body_operands(code);
   const GlowBodyStep *steps = glow_body_steps(code);
-  char room[ROW > GLOW_BODY_ROOM ? ROW : GLOW_BODY_ROOM] __attribute__((aligned(64)));
+  char room[ROWS_ROOM] __attribute__((aligned(64)));
   const int64_t most = (int64_t)sizeof room / 8 / width / code->blocks;
   if (code->clip && limit_sums(sums, count, width, env, place, dims, lane))
     return;

@@ -96,6 +96,28 @@ EACH_MATMUL_TILE(TILE)
 /* Floats from one panel of B to the next. */
 INLINE int64_t panel_stride(const GlowMatmulParams *s) { return s->direct ? PANEL : s->kc * PANEL; }
 
+/* Finishes and stores a row's sums together; false if they are finished panel by panel. */
+INLINE bool finish_row(const GlowMatmulParams *s, const GlowVec *sums, float *c, void *const *env,
+                       int64_t batch, int64_t row, int64_t col) {
+#ifdef GLOW_LIBRARY
+  if (!env[0] || !glow_body_fits(env, ROW_VECTORS * GLOW_VL))
+    return false;
+  int64_t at[GLOW_MATMUL_BATCH];
+  UNROLL for (int d = GLOW_MATMUL_BATCH - 1; d >= 0; d--) {
+    at[d] = part_of(batch, s->batch[d]);
+    batch = whole_of(batch, s->batch[d]);
+  }
+  float all[ROW_VECTORS * GLOW_VL] __attribute__((aligned(64))); /* the body may read c */
+  UNROLL for (int i = 0; i < ROW_VECTORS; i++) vec_store(all + i * GLOW_VL, sums[i]);
+  finish_rows(all, 1, ROW_VECTORS * GLOW_VL, env, at, row, col);
+  UNROLL for (int i = 0; i < ROW_VECTORS; i++)
+      vec_store(c + i * GLOW_VL, vec_load(all + i * GLOW_VL));
+  return true;
+#else
+  return false;
+#endif
+}
+
 /* One row by ROW_VECTORS / GLOW_TILE_VECTORS whole panels, the first one at b. */
 INLINE void row_tile(int panels, const GlowMatmulParams *params, GlowMatrixEpilogueFn *epilogue,
                      float *c, const float *a, const float *b, void *const *env, int64_t batch,
@@ -119,6 +141,8 @@ INLINE void row_tile(int panels, const GlowMatmulParams *params, GlowMatrixEpilo
     b += step;
   }
   if (!s.plain && (s.kc >= s.k || phase & LAST)) {
+    if (finish_row(&s, sums, c, env, batch, row, col))
+      return;
     UNROLL for (int p = 0; p < panels; p++) {
       Accumulators acc;
       UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++) acc[0][j] =

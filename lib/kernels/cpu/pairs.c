@@ -60,6 +60,15 @@ GLOW_BLOCK(narrow_sum, 3, BLOCK_ROW(double, 0) BLOCK_ROW(double, 1) BLOCK_ROW(do
            narrow_sum(BLOCK_OUT(float), BLOCK_IN(double, 0), BLOCK_IN(double, 1),
                       BLOCK_IN(double, 2)))
 
+INLINE void narrow_product(float *restrict r, const double *restrict a, const double *restrict b,
+                           const double *restrict c, const double *restrict d) {
+  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (float)(a[l] + b[l] * c[l] + d[l]);
+}
+GLOW_BLOCK(narrow_product, 4,
+           BLOCK_ROW(double, 0) BLOCK_ROW(double, 1) BLOCK_ROW(double, 2) BLOCK_ROW(double, 3),
+           narrow_product(BLOCK_OUT(float), BLOCK_IN(double, 0), BLOCK_IN(double, 1),
+                          BLOCK_IN(double, 2), BLOCK_IN(double, 3)))
+
 INLINE void scale(float *restrict r, const int32_t *restrict a, const float *restrict b) {
   GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (float)a[l] * b[l];
 }
@@ -69,5 +78,5 @@ GLOW_BLOCK(scale, 2, BLOCK_ROW(int32_t, 0) BLOCK_ROW(float, 1),
 #define NAME(T, first, second) glow_block_pair_##first##_##second##_##T,
 GlowBlockFn *const glow_pair_blocks[] = {
     FIRSTS(NAME, float) FIRSTS(NAME, double) glow_block_add_products, glow_block_sub_products,
-    glow_block_cube, glow_block_narrow_sum, glow_block_scale,
-    glow_block_scale_quantize_i8, glow_block_scale_quantize_u8};
+    glow_block_cube, glow_block_narrow_sum, glow_block_narrow_product,
+    glow_block_scale, glow_block_scale_quantize_i8, glow_block_scale_quantize_u8};
