@@ -94,28 +94,23 @@ static int64_t listed(GlowArray a, uint32_t i) {
   return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : 1;
 }
 
-/* The sums of v over the windows of a convolution without padding, one axis after the other. NULL
- * if extents are open. */
+/* The sums of v over the windows of a convolution without padding, one axis after the other. */
 static GlowValue *window_sums(GlowBuilder *b, const Product *p, const GlowConvolutionMembers *m,
                               GlowValue *v) {
   const GlowType *w = p->w->type;
   bool nhwc = m->layout == GLOW_LAYOUT_NHWC;
-  if (!v || !glow_type_is_static(v->type))
-    return NULL;
-  for (uint32_t i = 0; i + 2 < w->rank; i++) {
+  for (uint32_t i = 0; v && i + 2 < w->rank; i++) {
     uint32_t axis = i + (nhwc ? 1 : 2);
     int64_t taps = w->dims[axis].size, stride = listed(m->strides, i);
-    int64_t dilation = listed(m->dilations, i), reach = (taps - 1) * dilation + 1;
-    int64_t reached = (v->type->dims[axis].size - reach) / stride * stride + 1;
+    int64_t dilation = listed(m->dilations, i);
     GlowValue *sum = NULL;
     for (int64_t tap = 0; tap < taps; tap++) {
+      int64_t behind = (taps - 1 - tap) * dilation;
       GlowValue *part =
-          glow_build_part(b, p->n, v, axis, tap * dilation, tap * dilation + reached, stride);
+          glow_build_part(b, p->n, v, axis, tap * dilation, behind ? -behind : INT64_MAX, stride);
       sum = sum ? glow_then2(b, GLOW_OP_ADD, sum, part) : part;
     }
     v = sum;
-    if (!v)
-      return NULL;
   }
   return v;
 }
