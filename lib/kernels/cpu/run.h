@@ -20,10 +20,20 @@ BYTES(64)
 BYTES(128)
 #undef BYTES
 
+/* More than 64 bytes; the last 64 may overlap those before them. */
+INLINE void copy_parts(char *to, const char *from, int64_t run) {
+  typedef char Part __attribute__((vector_size(64), aligned(1), may_alias));
+  const Part last = *(const Part *)(from + run - 64);
+  ROLLED for (int64_t i = 0; i < run - 64; i += 64) *(Part *)(to + i) = *(const Part *)(from + i);
+  *(Part *)(to + run - 64) = last;
+}
+
 /* A call of memcpy would take longer than most runs do. */
 INLINE void copy_run(char *to, const char *from, int64_t run) {
-  if (run > 256) {
+  if (run > 1024) {
     __builtin_memcpy(to, from, (size_t)run);
+  } else if (run > 256) {
+    copy_parts(to, from, run);
   } else if (run >= 128) {
     copy_128(to, from, run - 128);
   } else if (run >= 64) {
