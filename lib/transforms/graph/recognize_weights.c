@@ -23,7 +23,8 @@ enum { MOST_ROWS = 4, LEAST_WEIGHTS = 1 << 16, WORD = 32, SHARED = 16 };
 typedef struct Weights {
   GlowNode *product;
   GlowValue *q, *scale, *zero; /* of DequantizeLinear; zero may be NULL */
-  GlowValue *which;            /* of several matrices; NULL if there is one */
+  bool several;                /* q, scale and zero are those of several matrices */
+  int64_t which;               /* of several */
   bool turned;                 /* they are rows of the transposed matrix */
   int64_t depth, columns;      /* of the matrix */
   int64_t bits, block;
@@ -65,7 +66,8 @@ static GlowNode *node_of(GlowValue *v) {
 
 /* DequantizeLinear behind one of several matrices; NULL if there are none. */
 static GlowNode *find_among(GlowNode *n, Weights *w) {
-  w->which = glow_node_in(n, 1);
+  w->several = true;
+  w->which = glow_tensor_get_int(glow_value_known(glow_node_in(n, 1)), 0);
   n = node_of(glow_node_in(n, 0));
   if (n && is_turning(n)) {
     w->turned = !w->turned;
@@ -92,12 +94,12 @@ static bool find(GlowValue *v, Weights *w) {
   w->q = glow_node_in(n, 0);
   w->scale = glow_node_in(n, 1);
   w->zero = glow_node_in(n, 2);
-  w->block = w->which ? w->depth : m->block;
+  w->block = w->several ? w->depth : m->block;
   w->bits = glow_kind_info[w->q->type->kind].bits;
-  bool fits =
-      w->which ? m->axis == 0 && m->block == 0 && w->scale->type->rank == 1 && w->q->type->rank == 3
-               : m->axis == (w->turned ? 1 : 0) && m->block > 0 && m->block < w->depth &&
-                     w->q->type->rank == 2;
+  bool fits = w->several ? m->axis == 0 && m->block == 0 && w->scale->type->rank == 1 &&
+                               w->q->type->rank == 3
+                         : m->axis == (w->turned ? 1 : 0) && m->block > 0 && m->block < w->depth &&
+                               w->q->type->rank == 2;
   return fits && glow_kind_is_integer(w->q->type->kind) && w->bits <= 8 && !w->q->type->quantized &&
          w->scale->type->kind == GLOW_KIND_FLOAT && glow_type_is_static(w->q->type) &&
          w->block % SHARED == 0;
@@ -114,20 +116,18 @@ static GlowValue *upright(GlowBuilder *b, const Weights *w, GlowValue *v, int64_
   return v ? glow_build_padded(b, w->product, v, 0, 0, rows - v->type->dims[0].size) : NULL;
 }
 
-/* v, weights of a block or what belongs to them, of the matrix that the product takes; a number of
- * that matrix for each column. */
+/* v, one of q, scale and zero, of the matrix that the product takes; a number becomes one for each
+ * column. */
 static GlowValue *of_matrix(GlowBuilder *b, const Weights *w, GlowValue *v) {
-  if (!v || !w->which)
+  if (!v || !w->several)
     return v;
   bool number = v->type->rank == 1;
-  v = glow_build_picked(b, v, w->which, 0);
-  if (!number)
+  int64_t dims[] = {w->turned ? w->columns : 1, w->turned ? 1 : w->columns};
+  v = glow_build_picked(b, v, glow_constant_int(b->module, w->product, "which", w->which), 0);
+  if (!v || !number)
     return v;
-  int64_t dims[] = {1, w->columns};
-  GlowValue *ins[] = {v, glow_constant_ints(b->module, w->product, "columns", dims, 2)};
-  v = glow_then(b, GLOW_OP_EXPAND, ins, 2, NULL);
-  static const uint32_t swap[] = {1, 0};
-  return v && w->turned ? glow_build_permuted(b, v, swap, 2) : v;
+  return glow_then2(b, GLOW_OP_EXPAND, v,
+                    glow_constant_ints(b->module, w->product, "columns", dims, 2));
 }
 
 /* Integers of bits in `kind`, without signs: the middle of their range is added if they have one.
