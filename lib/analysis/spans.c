@@ -111,7 +111,7 @@ bool glow_block_covers(const GlowBlock *b, const GlowValue *v) {
   for (const GlowNode *n = b->first; n; n = n->next)
     for (uint32_t i = 0; i < n->nouts; i++) {
       const GlowValue *out = n->operands[i].value;
-      if (!out || n->operands[i].qual != GLOW_QUAL_OUT)
+      if (!out || n->operands[i].qual != GLOW_QUAL_OUT || n->pred.value)
         continue;
       if (out == v || (plain && glow_instr_covers(n, v)))
         return true;

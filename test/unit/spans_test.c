@@ -7,7 +7,9 @@
 static void check(const char *what, const char *body, bool covered) {
   char text[2000];
   snprintf(text, sizeof text,
-           "declare {\n  placeholder @y : float<2 x 4 x 6>\n}\nprogram @main {\n%s}\n", body);
+           "declare {\n  placeholder @y : float<2 x 4 x 6>\n"
+           "  placeholder @p : bool<>\n}\nprogram @main {\n%s}\n",
+           body);
   GlowContext *ctx = glow_context_create();
   GlowModule *m = glow_module_parse(ctx, what, text, strlen(text));
   CHECK(m && glow_module_verify(m));
@@ -24,6 +26,7 @@ static void check(const char *what, const char *body, bool covered) {
 
 int main(void) {
   check("all", "  splat @out @y {value = 1.0}\n", true);
+  check("under a predicate", "  splat @out @y {value = 1.0} pred @p\n", false);
   check("another shape", PART("a", "offset = 0", "8 x 6"), true);
   check("a part under another shape", PART("a", "offset = 0", "4 x 6"), false);
   check("halves of rows", PART("a", ROWS, "2 x 4 x 3") PART("b", "offset = 3, " ROWS, "2 x 4 x 3"),
