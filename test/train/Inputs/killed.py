@@ -1,6 +1,7 @@
 """killed.py KILLS COMMAND...: a command of glow-train that is killed (SIGKILL) at random moments and resumed leaves the
 checkpoint of a run without a break, byte by byte; the file is a whole one after each kill. COMMAND names the checkpoint
-by %c. Prints how many kills met a running process."""
+by %c. Each kill meets a running process: one that ended before is run once more, and the times to wait become shorter,
+so other work on the machine does not matter."""
 import os
 import random
 import shutil
@@ -29,8 +30,11 @@ def run(path):
 before = time.monotonic()
 whole = run(f"{folder}/whole.st")
 seconds = time.monotonic() - before
-met, path = 0, f"{folder}/killed.st"
-for i in range(kills):
+met, runs, path = 0, 0, f"{folder}/killed.st"
+while met < kills:
+    runs += 1
+    if runs > 20 * kills:
+        sys.exit(f"only {met} of {runs} runs are long enough to be killed")
     resume = os.path.exists(path)
     if resume and open(path, "rb").read() == whole:  # it came to its end: once more from the start
         os.unlink(path)
@@ -38,9 +42,12 @@ for i in range(kills):
     p = start(path, resume)
     time.sleep(random.uniform(0, seconds))
     p.send_signal(signal.SIGKILL)
-    met += p.wait() == -signal.SIGKILL
-    if p.returncode not in (0, -signal.SIGKILL):
-        sys.exit(f"kill {i}: status {p.returncode}")
+    if p.wait() == -signal.SIGKILL:
+        met += 1
+    elif p.returncode == 0:
+        seconds *= 0.9
+    else:
+        sys.exit(f"run {runs}: status {p.returncode}")
 if start(path, os.path.exists(path)).wait():
     sys.exit("the last run fails")
 if open(path, "rb").read() != whole:
@@ -48,6 +55,4 @@ if open(path, "rb").read() != whole:
 if sorted(os.listdir(folder)) != ["killed.st", "whole.st"]:
     sys.exit(f"beside them there are {os.listdir(folder)}")
 shutil.rmtree(folder)
-print(f"{met} of {kills} killed")
-if met < kills / 3:
-    sys.exit("the run is too short to be killed")
+print(f"{met} of {runs} runs killed")
