@@ -14,11 +14,13 @@ enum {
   MOST_SLICES = 64
 };
 
-/* An operand of a piece of work, of which unit u of `units` touches bytes u * bytes / units up to
- * (u + 1) * bytes / units. bytes = 0: each unit may touch any of it. */
+/* An operand of a piece of work: unit u touches some of the `unit` bytes from first + u * step on;
+ * step = 0: each unit may touch any of it. */
 typedef struct Slices {
-  const GlowPlace *place;
-  int64_t bytes;
+  int32_t storage;
+  int64_t first, last; /* all units touch bytes first <= b < last */
+  int64_t step, unit;
+  int64_t all; /* the steps of all units */
   bool written;
 } Slices;
 
@@ -30,30 +32,48 @@ typedef struct Group {
   bool shares;            /* whether the last piece touches what another one does */
 } Group;
 
-static bool overlap(const GlowPlace *a, const GlowPlace *b) {
-  return a->storage == b->storage && a->offset < b->offset + b->bytes &&
-         b->offset < a->offset + a->bytes;
+static Slices slices_of(const GlowPlace *place, int64_t step, int64_t unit, int64_t units,
+                        bool written) {
+  return (Slices){.storage = place->storage,
+                  .first = place->offset,
+                  .last = place->offset + place->bytes,
+                  .step = step,
+                  .unit = unit,
+                  .all = step * units,
+                  .written = written};
+}
+
+static bool overlap(const Slices *a, const Slices *b) {
+  return a->storage == b->storage && a->first < b->last && b->first < a->last;
+}
+
+/* Whether two operands are cut alike: what a band of one touches, no other band of the other does,
+ * however many bands there are. */
+static bool alike(const Slices *a, const Slices *b) {
+  const int64_t first = a->first < b->first ? a->first : b->first;
+  return a->all && a->all == b->all && a->first - first + a->unit <= a->step &&
+         b->first - first + b->unit <= b->step;
 }
 
 /* False if the work with this operand cannot join the group. */
-static bool add_slices(Group *g, const GlowPlace *place, int64_t bytes, bool written) {
+static bool add_slices(Group *g, Slices slices) {
   bool known = false;
-  if (place->storage == GLOW_PLACE_ABSENT || place->storage == GLOW_PLACE_ZEROS)
+  if (slices.storage == GLOW_PLACE_ABSENT || slices.storage == GLOW_PLACE_ZEROS)
     return true;
   for (uint32_t i = 0; i < g->count; i++) {
     const Slices *s = &g->slices[i];
-    bool same = place->offset == s->place->offset && bytes == s->bytes && bytes;
-    if (!overlap(place, s->place))
+    bool same = alike(&slices, s);
+    if (!overlap(&slices, s))
       continue;
     known |= same;
     g->shares |= i < g->before;
-    if (i < g->before && (written || s->written) && !same)
+    if (i < g->before && (slices.written || s->written) && !same)
       return false;
   }
   if (g->count == MOST_SLICES)
     return false;
-  g->bytes += known ? 0 : bytes;
-  g->slices[g->count++] = (Slices){place, bytes, written};
+  g->bytes += known ? 0 : slices.all;
+  g->slices[g->count++] = slices;
   return true;
 }
 
@@ -61,32 +81,85 @@ static bool add_slices(Group *g, const GlowPlace *place, int64_t bytes, bool wri
 static bool add_reduction(Group *g, const GlowWork *w) {
   const GlowReduceParams *p = (const GlowReduceParams *)w->params;
   const GlowPlace *y = w->places, *x = y + w->nwritten;
-  int64_t size = y->bytes / w->units, row = p->kept_stride[GLOW_REDUCE_DIMS - 1];
-  if (p->inner || p->kept[GLOW_REDUCE_DIMS - 1] != w->units || row != p->count)
+  int64_t size = y->bytes / w->units, row = p->kept_stride[GLOW_REDUCE_DIMS - 1] * size;
+  if (p->inner || p->kept[GLOW_REDUCE_DIMS - 1] != w->units || row != p->count * size)
     return false;
   for (uint32_t i = 0; i < w->nwritten; i++)
-    if (!add_slices(g, &y[i], y[i].bytes, true))
+    if (!add_slices(g,
+                    slices_of(&y[i], y[i].bytes / w->units, y[i].bytes / w->units, w->units, true)))
       return false;
-  return add_slices(g, x, row * size * w->units, false);
-}
-
-/* The bytes of an operand of a stack, or 0 if its units are no slices. */
-static int64_t sliced(const GlowStackParams *p, const GlowOperand *o) {
-  int64_t last = 0;
-  for (int d = 1; d < GLOW_STACK_DIMS; d++) {
-    if (o->stride[d] < 0)
-      return 0;
-    last += (p->n[d] - 1) * o->stride[d];
-  }
-  return last < o->stride[0] ? o->stride[0] * p->n[0] * (glow_kind_info[o->kind].bits / 8) : 0;
+  return add_slices(g, slices_of(x, row, row, w->units, false));
 }
 
 static bool add_stack(Group *g, const GlowWork *w) {
-  for (uint32_t i = 0; i < w->noperands; i++)
-    if (!add_slices(g, &w->operands[i].place,
-                    sliced((const GlowStackParams *)w->params, &w->operands[i]), i < w->nouts))
+  const GlowStackParams *p = (const GlowStackParams *)w->params;
+  for (uint32_t i = 0; i < w->noperands; i++) {
+    const GlowOperand *o = &w->operands[i];
+    const int64_t size = glow_kind_info[o->kind].bits / 8;
+    int64_t last = 0, step = o->stride[0] * size;
+    for (int d = 1; d < GLOW_STACK_DIMS; d++) {
+      last += (p->n[d] - 1) * o->stride[d] * size;
+      step = o->stride[d] < 0 ? 0 : step;
+    }
+    if (!add_slices(
+            g, slices_of(&o->place, last < step ? step : 0, last + size, p->n[0], i < w->nouts)))
       return false;
+  }
   return true;
+}
+
+/* One side of a copy: loops around `run` bytes, the outermost one over the units. */
+static bool add_side(Group *g, const GlowPlace *place, const int64_t *n, const int64_t *stride,
+                     int64_t dims, int64_t run, bool written) {
+  GlowPlace at = *place;
+  int64_t unit = run;
+  for (int64_t d = 1; d < dims; d++) {
+    const int64_t length = (n[d] - 1) * stride[d];
+    at.offset += length < 0 ? length : 0;
+    unit += length < 0 ? -length : length;
+  }
+  at.bytes += place->offset - at.offset;
+  return stride[0] >= 0 &&
+         add_slices(g, slices_of(&at, unit <= stride[0] ? stride[0] : 0, unit, n[0], written));
+}
+
+static bool add_move(Group *g, const GlowWork *w) {
+  const GlowMoveParams *p = (const GlowMoveParams *)w->params;
+  return add_side(g, w->places, p->n, p->to, GLOW_MOVE_DIMS, p->run, true) &&
+         (w->nplaces == w->nwritten ||
+          add_side(g, w->places + 1, p->n, p->from, GLOW_MOVE_DIMS, p->run, false));
+}
+
+/* Strides count elements here, and the line is the innermost loop. */
+static bool add_elements(Group *g, const GlowWork *w, int64_t size) {
+  const GlowMoveElementsParams *p = (const GlowMoveElementsParams *)w->params;
+  int64_t n[GLOW_MOVE_LINES + 1], to[GLOW_MOVE_LINES + 1], from[GLOW_MOVE_LINES + 1];
+  for (int d = 0; d <= GLOW_MOVE_LINES; d++) {
+    const bool line = d == GLOW_MOVE_LINES;
+    n[d] = line ? p->columns : p->n[d];
+    to[d] = size * (line ? p->column_to : p->to[d]);
+    from[d] = size * (line ? p->column_from : p->from[d]);
+  }
+  return p->parts == 1 && add_side(g, w->places, n, to, GLOW_MOVE_LINES + 1, size, true) &&
+         add_side(g, w->places + 1, n, from, GLOW_MOVE_LINES + 1, size, false);
+}
+
+/* The bytes of the elements that a kernel moves one by one; 0: it does not. */
+static int64_t moved(const GlowKernel *kernel) {
+  for (int v = GLOW_MOVE_ELEMENTS_8; v <= GLOW_MOVE_ELEMENTS_64; v++)
+    if (kernel == glow_find_move_elements((GlowMoveElementsVariant)v))
+      return 1 << v;
+  return 0;
+}
+
+static bool add_operands(Group *g, const GlowWork *w) {
+  if (w->kernel == glow_find_stack())
+    return add_stack(g, w);
+  if (!strncmp(w->kernel->name, "reduce_", 7))
+    return add_reduction(g, w);
+  if (w->kernel == glow_find_move() || w->kernel == glow_find_zero())
+    return add_move(g, w);
+  return moved(w->kernel) && add_elements(g, w, moved(w->kernel));
 }
 
 static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
@@ -98,10 +171,7 @@ static bool add(Group *g, const GlowWork *w) {
   g->before = g->count;
   g->shares = !g->before;
   g->units = common_divisor(w->units, g->units);
-  bool fits = w->kernel == glow_find_stack()            ? add_stack(g, w)
-              : !strncmp(w->kernel->name, "reduce_", 7) ? add_reduction(g, w)
-                                                        : false;
-  return fits && g->shares && g->bytes / g->units <= MOST_BYTES;
+  return add_operands(g, w) && g->shares && g->bytes / g->units <= MOST_BYTES;
 }
 
 uint32_t glow_cpu_bands(const GlowWork *work, uint32_t count, int64_t *bands) {
