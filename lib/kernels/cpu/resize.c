@@ -37,29 +37,36 @@ INLINE void fill_bytes(const GlowResizeParams *p, char *to, int64_t count) {
       __builtin_memcpy(to + i * p->bytes, &p->fill, (size_t)p->bytes);
 }
 
-/* Each of n elements twice, eight at a time; the row goes to `again`, too, unless that is null. */
-INLINE void double_row(const char *from, char *to, char *again, int64_t n) {
-  typedef uint32_t Eight __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint32_t Eight __attribute__((vector_size(32), aligned(1), may_alias));
+
+/* Each of n elements twice, eight at a time. */
+INLINE void double_row(const char *from, char *to, int64_t n) {
   int64_t i = 0;
   ROLLED for (; i + 8 <= n; i += 8) {
     const Eight v = *(const Eight *)(from + 4 * i);
-    const Eight low = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3);
-    const Eight high = __builtin_shufflevector(v, v, 4, 4, 5, 5, 6, 6, 7, 7);
-    *(Eight *)(to + 8 * i) = low;
-    *(Eight *)(to + 8 * i + 32) = high;
-    if (again) {
-      *(Eight *)(again + 8 * i) = low;
-      *(Eight *)(again + 8 * i + 32) = high;
-    }
+    *(Eight *)(to + 8 * i) = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3);
+    *(Eight *)(to + 8 * i + 32) = __builtin_shufflevector(v, v, 4, 4, 5, 5, 6, 6, 7, 7);
   }
   ROLLED for (; i < n; i++) {
     uint64_t both;
     __builtin_memcpy(&both, from + 4 * i, 4);
     both = (uint32_t)both * UINT64_C(0x100000001);
     __builtin_memcpy(to + 8 * i, &both, 8);
-    if (again)
-      __builtin_memcpy(again + 8 * i, &both, 8);
   }
+}
+
+/* Each of n elements twice, in two rows, one after the other: two lines of memory that are written by
+ * turns take longer. Loads of a short row would wait for the stores. */
+INLINE void double_rows(const char *from, char *to, int64_t n) {
+  char *again = to + 8 * n;
+  int64_t i = 0;
+  double_row(from, to, n);
+  if (n <= 16) {
+    double_row(from, again, n);
+    return;
+  }
+  ROLLED for (; i + 4 <= n; i += 4) *(Eight *)(again + 8 * i) = *(const Eight *)(to + 8 * i);
+  ROLLED for (; i < n; i++) __builtin_memcpy(again + 8 * i, to + 8 * i, 8);
 }
 
 void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t begin, int64_t end,
@@ -86,10 +93,10 @@ void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t b
       __builtin_memcpy(to, from, (size_t)row);
     else if (doubles)
       if (u + 1 < end && at.line < last_line && lines_of[at.line + 1] == j) {
-        double_row(from, to, to + row, columns); /* the row behind it, too */
+        double_rows(from, to, columns); /* the row behind it, too */
         u++, at.line++, to += row;
       } else {
-        double_row(from, to, (char *)0, columns);
+        double_row(from, to, columns);
       }
     else
       ROLLED for (int64_t k = 0; k < p->out[2]; k++) {
