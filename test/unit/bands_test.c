@@ -8,6 +8,9 @@
 #include "test/unit/unit.h"
 
 #define ROWS "float<512 x 384>"
+#define STACK(y, x)                                                                                \
+  "  stack @out " y ", @in " x "\n    ^body(%0 : float<>) = {\n"                                   \
+  "      %1 = Exp(%0) : float<>\n      yield %1\n    }\n"
 
 /* The program over 512 rows of 384 floats has one group of `pieces` pieces and so many bands; 0:
  * it has none. */
@@ -16,10 +19,19 @@ static void check(const char *what, const char *body, int64_t pieces, int64_t ba
   snprintf(text, sizeof text,
            "declare {\n  placeholder @x : " ROWS "\n  placeholder @y : " ROWS "\n"
            "  placeholder @few : float<64 x 64>\n"
-           "  constant @first : i64<1> = [0]\n  constant @last : i64<1> = [1]\n}\n"
+           "  constant @first : i64<1> = [0]\n  constant @last : i64<1> = [1]\n"
+           "  placeholder @wide : float<64 x 12 x 390>\n  placeholder @high : float<518 x 384>\n"
+           "  constant @sides : i64<6> = [0, 2, 3, 0, 2, 3]\n  constant @ends : i64<4> = [3, 0, 3, "
+           "0]\n}\n"
            "program @main {\n  %%row = alloc float<512 x 1>\n  %%column = alloc float<1 x 384>\n"
            "  %%e = alloc " ROWS "\n  %%part = tensorview %%e {offset = 0, strides = [384, 1]}"
-           " : float<1 x 384>\n%s"
+           " : float<1 x 384>\n"
+           "  %%left = tensorview @y {offset = 0, strides = [384, 1]} : float<512 x 192>\n"
+           "  %%right = tensorview @y {offset = 192, strides = [384, 1]} : float<512 x 192>\n"
+           "  %%skew = tensorview @y {offset = 200, strides = [384, 1]} : float<511 x 192>\n"
+           "  %%planes = tensorview @x : float<64 x 8 x 384>\n"
+           "  %%half = tensorview @x {offset = 0, strides = [384, 1]} : float<512 x 192>\n"
+           "  %%less = tensorview @x {offset = 0, strides = [384, 1]} : float<511 x 192>\n%s"
            "  dealloc %%row\n  dealloc %%column\n  dealloc %%e\n}\n",
            body);
   GlowContext *ctx = glow_context_create();
@@ -68,5 +80,10 @@ int main(void) {
         "  exp @out %e, @in @x\n  reduce_sum @out %row, @in %e, @in @last\n"
         "  reduce_sum @out %column, @in %e, @in @first\n",
         2, 16);
+  check("edges of planes", "  pad @out @wide, @in %planes, @in @sides {mode = edge}\n", 9, 16);
+  check("backwards", "  pad @out @wide, @in %planes, @in @sides {mode = reflect}\n", 9, 16);
+  check("ends of columns", "  pad @out @high, @in @x, @in @ends {mode = edge}\n", 0, 0);
+  check("halves of rows", STACK("%left", "%half") STACK("%right", "%half"), 2, 16);
+  check("halves, some beyond a row", STACK("%left", "%half") STACK("%skew", "%less"), 0, 0);
   return unit_finish();
 }
