@@ -140,7 +140,8 @@ static void run_program(GlowContext *ctx, Run *run, const GlowIsa *isa, GlowCpuP
                             .storage = storage,
                             .parallel = &parallel,
                             .fault = &run->fault,
-                            .host = no_step};
+                            .host = no_step,
+                            .apart = 1};
   glow_walk_tables(ctx->arena, glow_code_program(code), &context);
   int64_t status = glow_walk(glow_code_program(code), &context);
   EXPECT(status == 0 && run->next == run->count && run->writers > run->count,
