@@ -1,5 +1,5 @@
 /* Softmax and LogSoftmax of rows, each row through all steps while it is in the first-level cache:
- * the maximum, exponentials and their sum, quotients. Four rows take turns, so that no step waits
+ * the maximum, exponentials and their sum, quotients. Two rows take turns, so that no step waits
  * for the end of the one before. Sums have the lanes and the tree of reduce.c. */
 #include "exp.h"
 #include "extremes.h"
@@ -12,7 +12,7 @@
 #define BELOW(n) UNROLL for (int l = 0; l < (n); l++)
 #define EACH UNROLL for (int v = 0; v < 16 / GLOW_VL; v++)
 
-enum { AHEAD = 2048, TURNS = 4, LONG = 1024 }; /* floats; rows by turns, up to so many floats */
+enum { AHEAD = 2048, TURNS = 2, LONG = 1024 }; /* floats; rows by turns, up to so many floats */
 typedef float Lanes __attribute__((vector_size(64), aligned(4)));
 
 /* Copies count < 16 elements. */
@@ -81,7 +81,6 @@ INLINE float sum_of_powers(const float *x, float *y, bool keep, int64_t n, float
   EACH sum[v] = vec_splat(0.0f);
   ROLLED for (int64_t j = 0; j < whole; j += 16) {
     __builtin_prefetch(x + ahead + j);
-    __builtin_prefetch(y + ahead + j, 1);
     EACH {
       const GlowVec p = vec_exp(vec_load(x + j + v * GLOW_VL) - max, near);
       sum[v] += p;
