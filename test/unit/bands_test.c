@@ -21,6 +21,7 @@ static void check(const char *what, const char *body, int64_t pieces, int64_t ba
            "  placeholder @few : float<64 x 64>\n"
            "  constant @first : i64<1> = [0]\n  constant @last : i64<1> = [1]\n"
            "  placeholder @wide : float<64 x 12 x 390>\n  placeholder @high : float<518 x 384>\n"
+           "  placeholder @which : i64<512 x 384>\n"
            "  constant @sides : i64<6> = [0, 2, 3, 0, 2, 3]\n  constant @ends : i64<4> = [3, 0, 3, "
            "0]\n}\n"
            "program @main {\n  %%row = alloc float<512 x 1>\n  %%column = alloc float<1 x 384>\n"
@@ -85,5 +86,8 @@ int main(void) {
   check("ends of columns", "  pad @out @high, @in @x, @in @ends {mode = edge}\n", 0, 0);
   check("halves of rows", STACK("%left", "%half") STACK("%right", "%half"), 2, 16);
   check("halves, some beyond a row", STACK("%left", "%half") STACK("%skew", "%less"), 0, 0);
+  check("elements, behind their check",
+        "  exp @out %e, @in @x\n  gather_elements @out @y, @in %e, @in @which {axis = -1}\n", 2,
+        24);
   return unit_finish();
 }

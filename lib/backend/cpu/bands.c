@@ -152,13 +152,43 @@ static int64_t moved(const GlowKernel *kernel) {
   return 0;
 }
 
+/* The bytes of an index of a kernel that `find` finds by the kind of its indices; 0: it is another
+ * one. */
+static int64_t index_bytes(const GlowKernel *kernel, const GlowKernel *(*find)(GlowKind)) {
+  return kernel == find(GLOW_KIND_I32) ? 4 : kernel == find(GLOW_KIND_I64) ? 8 : 0;
+}
+
+/* A unit is a vector of indices. A check is the first piece of its group, so that the fault is that
+ * of the first piece which has one. */
+static bool add_check(Group *g, const GlowWork *w, int64_t index) {
+  const int64_t step = ((const GlowCheckParams *)w->params)->length * index;
+  return !g->count && add_slices(g, slices_of(w->places, step, step, w->units, false));
+}
+
+/* The place in X is anywhere. */
+static bool add_picks(Group *g, const GlowWork *w, int64_t bytes) {
+  const GlowPickParams *p = (const GlowPickParams *)w->params;
+  const int64_t step = p->part * p->bytes, index = p->part * bytes;
+  return add_slices(g, slices_of(w->places, step, step, w->units, true)) &&
+         add_slices(g, slices_of(w->places + 1, 0, 0, w->units, false)) &&
+         add_slices(g, slices_of(w->places + 2, index, index, w->units, false));
+}
+
 static bool add_operands(Group *g, const GlowWork *w) {
+  const int64_t check = index_bytes(w->kernel, glow_find_check_indices);
+  const int64_t pick = index_bytes(w->kernel, glow_find_gather_elements);
+  if (check)
+    return add_check(g, w, check);
+  if (w->faults)
+    return false;
   if (w->kernel == glow_find_stack())
     return add_stack(g, w);
   if (!strncmp(w->kernel->name, "reduce_", 7))
     return add_reduction(g, w);
   if (w->kernel == glow_find_move() || w->kernel == glow_find_zero())
     return add_move(g, w);
+  if (pick)
+    return add_picks(g, w, pick);
   return moved(w->kernel) && add_elements(g, w, moved(w->kernel));
 }
 
@@ -166,7 +196,7 @@ static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(
 
 /* Adds a piece of work to a group; false if it does not belong there. */
 static bool add(Group *g, const GlowWork *w) {
-  if (w->kind != GLOW_WORK_KERNEL || w->faults || w->scratch)
+  if (w->kind != GLOW_WORK_KERNEL || w->scratch)
     return false;
   g->before = g->count;
   g->shares = !g->before;
