@@ -343,42 +343,6 @@ void case_dot_conv(Program *p) {
   put_bytes(p, &x, &f, &y, &w, groups, nhwc);
 }
 
-/* A Convolution with a filter for each channel, in one block of channels or in the order NHWC. */
-static void put_lanes(Program *p, Shape x, Shape y, Shape f, const Windows *w, int channels) {
-  char layout[32];
-  const bool nhwc = draw(p, 2);
-  const Shape start = shape(GLOW_KIND_I32, NULL, 1, channels);
-  snprintf(layout, sizeof layout, "NCHW%dc", channels);
-  x = image(x.kind, x.dims[0], channels, w->in, 2, nhwc);
-  y = image(y.kind, y.dims[0], channels, w->out, 2, nhwc);
-  f = image(f.kind, channels, 1, w->size, 2, nhwc);
-  x.layout = y.layout = nhwc ? NULL : layout;
-  put(p, "  convolution @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
-  put(p, ", @in @v%d", declare(p, &f));
-  if (draw(p, 2))
-    put(p, ", @in @v%d", declare(p, &start));
-  else
-    put(p, ", @in none");
-  put_windows(p, w);
-  put(p, "layout = %s, group = %d, pad = %d, ", nhwc ? "NHWC" : "NCHW", channels,
-      draw_in(p, 0, 127));
-  put_shards(p);
-}
-
-void case_dot_lanes(Program *p) {
-  const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
-  int channels = draw(p, 2) ? draw_channels(p, 48) : draw_in(p, 60, 150), n = draw_in(p, 1, 2);
-  Windows w = draw(p, 2) ? draw_windows(p, 2, 9) : draw_usual_windows(p, 3, 5, 9);
-  const Shape x = image(draw_kind(p, bytes), n, channels, w.in, 2, true);
-  const Shape y = image(GLOW_KIND_I32, n, channels, w.out, 2, true);
-  Shape f = image(GLOW_KIND_I8, channels, 1, w.size, 2, true);
-  if (channels > 1 && draw(p, 2)) {
-    put_lanes(p, x, y, f, &w, channels);
-    return;
-  }
-  put_bytes(p, &x, &f, &y, &w, channels, true);
-}
-
 /* What follows sums of bytes that their kernel finishes itself. Extra operands are what sums begin
  * with, if they have no bias, then so many factors, then bytes of the shape of the result. */
 typedef struct Finish {
@@ -413,10 +377,74 @@ static const Finish finishes[] = {
      "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>, %s : u8[S:0.25 O:3]<>) = {" SCALED
      "%d = Dequantize(%s) {steps = true} : float<> %c = Add(%r, %d) : float<> "
      "%l = Splat() {value = -90.5} : float<> %h = Splat() {value = 6.0} : float<> "
-     "%t = Clip(%c, %l, %h) : float<> " LAST("u8[S:0.5 O:255]<>")}};
+     "%t = Clip(%c, %l, %h) : float<> " LAST("u8[S:0.5 O:255]<>")},
+    {GLOW_KIND_I8, 0, 2, NULL, "S:0.5 O:-5",
+     "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>) = {" SCALED
+     "%l = Splat() {value = 6.0} : float<> %h = Splat() {value = 70.0} : float<> "
+     "%t = Clip(%r, %l, %h) : float<> " LAST("i8[S:0.5 O:-5]<>")},
+    {GLOW_KIND_I8, 0, 2, NULL, "S:0.5 O:3",
+     "    ^epilogue(%a : i32<>, %m : float<>, %b : float<>) = {" SCALED
+     "%t = Relu(%r) : float<> " LAST("i8[S:0.5 O:3]<>")}};
 #undef REAL
 #undef SCALED
 #undef LAST
+
+/* The factors and terms of a finish, one for all channels or one for each of them. */
+static void put_factors(Program *p, const Finish *f, const Shape *each) {
+  const Shape factor = shape(GLOW_KIND_FLOAT, NULL, 0);
+  const bool small = draw(p, 2); /* so that bytes are packed from rounded results */
+  for (int i = 0; i < f->factors; i++) {
+    const Shape *s = draw(p, 3) == 0 ? &factor : each;
+    put(p, ", @in @v%d", small ? declare_small(p, s) : declare(p, s));
+  }
+}
+
+/* A Convolution with a filter for each channel, in one block of channels or in the order NHWC. */
+static void put_lanes(Program *p, Shape x, Shape y, Shape filter, const Windows *w, int channels) {
+  char layout[32];
+  const Finish *f = &finishes[draw(p, sizeof finishes / sizeof *finishes)];
+  const bool nhwc = draw(p, 2);
+  const Shape start = shape(GLOW_KIND_I32, NULL, 1, channels);
+  const Shape starts = shape(GLOW_KIND_I32, NULL, 3, channels, 1, 1);
+  const Shape each = shape(GLOW_KIND_FLOAT, NULL, 1, channels);
+  const Shape all = shape(GLOW_KIND_FLOAT, NULL, 3, channels, 1, 1);
+  while (f->added) /* which the kernel does not */
+    f--;
+  snprintf(layout, sizeof layout, "NCHW%dc", channels);
+  x = image(x.kind, x.dims[0], channels, w->in, 2, nhwc);
+  y = image(f->kind, y.dims[0], channels, w->out, 2, nhwc);
+  filter = image(filter.kind, channels, 1, w->size, 2, nhwc);
+  x.layout = y.layout = nhwc ? NULL : layout;
+  y.quantized = f->quantized;
+  put(p, "  convolution @out @v%d, @in @v%d", declare(p, &y), declare(p, &x));
+  put(p, ", @in @v%d", declare(p, &filter));
+  if (!f->starts && draw(p, 2))
+    put(p, ", @in @v%d", declare(p, &start));
+  else
+    put(p, ", @in none");
+  if (f->starts)
+    put(p, ", @in @v%d", declare(p, nhwc ? &start : &starts));
+  put_factors(p, f, nhwc ? &each : &all);
+  put_windows(p, w);
+  put(p, "layout = %s, group = %d, pad = %d, ", nhwc ? "NHWC" : "NCHW", channels,
+      draw_in(p, 0, 127));
+  put_shards(p);
+  put(p, "%s", f->body);
+}
+
+void case_dot_lanes(Program *p) {
+  const GlowKindSet bytes = GLOW_KIND_BIT(GLOW_KIND_I8) | GLOW_KIND_BIT(GLOW_KIND_U8);
+  int channels = draw(p, 2) ? draw_channels(p, 48) : draw_in(p, 60, 150), n = draw_in(p, 1, 2);
+  Windows w = draw(p, 2) ? draw_windows(p, 2, 9) : draw_usual_windows(p, 3, 5, 9);
+  const Shape x = image(draw_kind(p, bytes), n, channels, w.in, 2, true);
+  const Shape y = image(GLOW_KIND_I32, n, channels, w.out, 2, true);
+  Shape f = image(GLOW_KIND_I8, channels, 1, w.size, 2, true);
+  if (channels > 1 && draw(p, 2)) {
+    put_lanes(p, x, y, f, &w, channels);
+    return;
+  }
+  put_bytes(p, &x, &f, &y, &w, channels, true);
+}
 
 /* A convolution in one block of channels, or in the order NHWC, or of few plain channels; or a
  * product. */
@@ -450,7 +478,7 @@ void case_narrow(Program *p) {
   if (order == 0)
     x.layout = layouts[0];
   y.quantized = f->quantized;
-  const Shape factor = shape(GLOW_KIND_FLOAT, NULL, 0), each = shape(GLOW_KIND_FLOAT, NULL, 1, oc);
+  const Shape each = shape(GLOW_KIND_FLOAT, NULL, 1, oc);
   const Shape channels = shape(GLOW_KIND_FLOAT, NULL, 3, oc, 1, 1);
   const Shape bias = shape(GLOW_KIND_I32, NULL, 1, oc);
   const Shape starts = shape(GLOW_KIND_I32, NULL, 3, oc, 1, 1);
@@ -465,11 +493,7 @@ void case_narrow(Program *p) {
     put(p, ", @in none");
   if (f->starts)
     put(p, ", @in @v%d", declare(p, product || nhwc ? &bias : &starts));
-  const bool small = draw(p, 2); /* so that bytes are packed from rounded results */
-  for (int i = 0; i < f->factors; i++) {
-    const Shape *s = draw(p, 3) == 0 ? &factor : product || nhwc ? &each : &channels;
-    put(p, ", @in @v%d", small ? declare_small(p, s) : declare(p, s));
-  }
+  put_factors(p, f, product || nhwc ? &each : &channels);
   if (f->added)
     put(p, ", @in @v%d", declare(p, &added));
   if (product) {

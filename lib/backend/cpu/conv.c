@@ -12,6 +12,7 @@
  * OIHW32o for one channel). */
 #include "backend/cpu/conv.h"
 #include "ir/infer.h"
+#include "target/cpu/requantize.h"
 #include "target/cpu/rows.h"
 #include "target/cpu/rules.h"
 

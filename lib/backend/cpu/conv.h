@@ -36,9 +36,7 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
 bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n);
 /* Of narrow integers, also a MatMul. */
 bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n);
-/* Whether a convolution of narrow integers has a filter for each channel and maps whose channels lie
- * together, and is nothing but sums; and one that is. */
-bool glow_narrow_has_lanes(const GlowNode *n);
+/* One that glow_narrow_has_lanes. */
 bool glow_select_narrow_lanes(GlowSelect *s, const GlowNode *n);
 bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n);
 /* A convolution whose filter is not packed, or that has groups: sums alone, and padding by 0. */

@@ -61,7 +61,7 @@ static void append_lanes(GlowSelect *s, const GlowNode *n, const GlowDotConvPara
   GlowDotLanesParams p = {.images = c->images, .channels = c->groups, .oh = c->oh, .ow = c->ow};
   GlowDotLanesPlaces to = {
       .y = at->y, .x = at->x, .w = at->w, .x_zero = at->x_zero, .w_zero = at->w_zero};
-  to.start = glow_place_absent();
+  to.start = to.scale = to.bias = glow_place_absent();
   p.ih = c->ih, p.iw = c->iw, p.kh = c->kh, p.kw = c->kw, p.sh = c->sh, p.sw = c->sw;
   p.dh = c->dh, p.dw = c->dw, p.pt = c->pt, p.pl = c->pl;
   p.xn = c->xn, p.xh = c->xh, p.xw = c->xw, p.yn = c->yn, p.yh = c->yw * c->ow, p.yw = c->yw;

@@ -1,10 +1,10 @@
 /* Convolutions and products of narrow integers by filters that are packed, with the epilogues that
  * their kernel has in its stores; and convolutions with a filter for each channel. */
+#include "target/cpu/setup/narrow.h"
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
 #include "ir/infer.h"
 #include "target/cpu/requantize.h"
-#include "target/cpu/setup/narrow.h"
 
 #include <string.h>
 
@@ -78,37 +78,50 @@ static int64_t bits_of(float f) {
   return bits;
 }
 
-/* The epilogue. Numbers that are no operands are folded into the limits' neighbours: a scale or
- * bias that is a number must be the neutral one. */
+/* An epilogue as both kernels take it, and what it says. */
+typedef struct Finish {
+  GlowRequantize r;
+  GlowPlace scale, bias;
+  int64_t scales, biases, result;
+} Finish;
+
+/* The epilogue of n for `channels`; where an extra operand says what sums begin with, *start. */
+static bool read_finish(GlowSelect *s, const GlowNode *n, const GlowType *y, int64_t channels,
+                        Finish *f, GlowPlace *start) {
+  const GlowRequantize *r = &f->r;
+  if (!glow_requantize_match(n, &f->r))
+    return glow_select_fail(s, "its epilogue has another form than its kernel");
+  if (!read_term(s, n, &r->scale, channels, &f->scale, &f->scales) ||
+      !read_term(s, n, &r->bias, channels, &f->bias, &f->biases))
+    return false;
+  if (r->start >= 0 && !read_start(s, n, r->start, channels, start))
+    return false;
+  f->result = r->stage <= GLOW_REQUANTIZE_WHOLE_SUM ? GLOW_NARROW_RESULT_SUMS
+              : r->stage == GLOW_REQUANTIZE_BYTES   ? GLOW_NARROW_RESULT_BYTES
+                                                    : GLOW_NARROW_RESULT_REALS;
+  GlowKind kind = f->result == GLOW_NARROW_RESULT_SUMS    ? GLOW_KIND_I32
+                  : f->result == GLOW_NARROW_RESULT_REALS ? GLOW_KIND_FLOAT
+                                                          : y->kind;
+  return y->kind == kind || glow_select_fail(s, "its epilogue gives another kind than its kernel");
+}
+
+/* The epilogue of a kernel with packed filters. */
 static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowType *y, int order,
                           GlowNarrowParams *p, GlowNarrowPlaces *at) {
-  GlowRequantize r;
-  if (!glow_requantize_match(n, &r))
-    return glow_select_fail(s, "its epilogue has another form than its kernel");
-  if (!read_term(s, n, &r.scale, p->oc, &at->scale, &p->scales) ||
-      !read_term(s, n, &r.bias, p->oc, &at->bias, &p->biases))
+  Finish f;
+  const GlowRequantize *r = &f.r;
+  if (!read_finish(s, n, y, p->oc, &f, &at->start))
     return false;
-  p->scale = bits_of(r.scale.number);
-  p->shift = bits_of(r.bias.number);
-  if (r.start >= 0 && !read_start(s, n, r.start, p->oc, &at->start))
-    return false;
-  p->result = r.stage <= GLOW_REQUANTIZE_WHOLE_SUM ? GLOW_NARROW_RESULT_SUMS
-              : r.stage == GLOW_REQUANTIZE_BYTES   ? GLOW_NARROW_RESULT_BYTES
-                                                   : GLOW_NARROW_RESULT_REALS;
-  GlowKind kind = p->result == GLOW_NARROW_RESULT_SUMS    ? GLOW_KIND_I32
-                  : p->result == GLOW_NARROW_RESULT_REALS ? GLOW_KIND_FLOAT
-                                                          : y->kind;
-  if (y->kind != kind)
-    return glow_select_fail(s, "its epilogue gives another kind than its kernel");
-  p->low = bits_of(r.low);
-  p->high = bits_of(r.high);
-  p->offset = r.offset;
+  at->scale = f.scale, at->bias = f.bias;
+  p->scales = f.scales, p->biases = f.biases, p->result = f.result;
+  p->scale = bits_of(r->scale.number), p->shift = bits_of(r->bias.number);
+  p->low = bits_of(r->low), p->high = bits_of(r->high), p->offset = r->offset;
   at->add = glow_place_absent();
-  if (r.add < 0)
+  if (r->add < 0)
     return true;
   GlowView v;
   Map m;
-  const GlowValue *x = n->operands[n->noperands - n->nextra + (uint32_t)r.add].value;
+  const GlowValue *x = n->operands[n->noperands - n->nextra + (uint32_t)r->add].value;
   if (!glow_select_view(s, x, &v) || !read_map(s, &v, order, &m))
     return false;
   if (m.channel != 1 || m.images != p->images || m.rows != p->oh || m.columns != p->ow ||
@@ -116,8 +129,8 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowType *y, i
     return glow_select_fail(s, "what its epilogue adds has another shape");
   p->adds = 1;
   p->add_signed = v.type->kind == GLOW_KIND_I8;
-  p->add_offset = r.add_type->offset;
-  p->add_scale = bits_of(r.add_scale);
+  p->add_offset = r->add_type->offset;
+  p->add_scale = bits_of(r->add_scale);
   p->an = m.image, p->ah = m.row, p->aw = m.pixel;
   at->add = v.place;
   return true;
@@ -238,17 +251,6 @@ bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n) {
 
 /* ---- A filter for each channel --------------------------------------------------------------- */
 
-bool glow_narrow_has_lanes(const GlowNode *n) {
-  const GlowConvolutionMembers *m = n->members;
-  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
-  GlowMaxPoolMembers pool;
-  bool last = m->layout == GLOW_LAYOUT_NHWC;
-  return w->rank == 4 && !w->layout && !w->quantized && w->kind == GLOW_KIND_I8 && m->group > 1 &&
-         w->dims[0].size == (int64_t)m->group && w->dims[last ? 3 : 1].size == 1 &&
-         (last || glow_node_out(n, 0)->type->layout) && !glow_node_epilogue(n) &&
-         !glow_node_pool(n, &pool);
-}
-
 bool glow_select_narrow_lanes(GlowSelect *s, const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
   const GlowValue *bias = glow_node_in(n, GLOW_CONVOLUTION_IN_B);
@@ -275,6 +277,13 @@ bool glow_select_narrow_lanes(GlowSelect *s, const GlowNode *n) {
   p.pad = m->pad;
   GlowDotLanesPlaces at = {.y = y.place, .x = x.place, .w = w.place, .start = b.place};
   at.x_zero = at.w_zero = glow_place_absent();
+  Finish f;
+  if (!read_finish(s, n, y.type, p.channels, &f, &at.start))
+    return false;
+  at.scale = f.scale, at.bias = f.bias;
+  p.scales = f.scales, p.biases = f.biases, p.result = f.result;
+  p.scale = bits_of(f.r.scale.number), p.shift = bits_of(f.r.bias.number);
+  p.low = bits_of(f.r.low), p.high = bits_of(f.r.high), p.offset = f.r.offset;
   GlowSetup setup = {0};
   glow_setup_dot_lanes(&s->cpu, &p, &setup);
   glow_work_dot_lanes(s, n, &p, &setup, &at);

@@ -4,10 +4,12 @@
  * A convolution of one channel in each group has channels as lanes. Neighbouring rows of X are put
  * between each other, four bytes in a lane with VNNI, otherwise two of i16, so that a lane adds up
  * the products of a part of a window's column; each column of X is used by all windows that it lies
- * in. Without VNNI, or where few channels are left, two taps at a time are pairs of i16. */
+ * in. Without VNNI, or where few channels are left, two taps at a time are pairs of i16. Sums are
+ * finished in registers, in the order of lanes. */
 #include "kernels/kernels.h"
 
 #include "dot.h"
+#include "narrow_numbers.h"
 
 /* ---- Groups of channels ---------------------------------------------------------------------- */
 
@@ -179,7 +181,74 @@ INLINE void pack_lanes(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
   }
 }
 
-/* The same on all rows, by pairs of taps. */
+/* ---- Results of lanes ------------------------------------------------------------------------ */
+
+/* What becomes of sums: factors and terms, in the order of lanes. */
+typedef struct Finish {
+  const GlowDotLanesParams *p;
+  const float *scale, *bias;
+  bool packs; /* bytes may be limited after they are rounded, which is monotone */
+#if NARROW_PACKS
+  NarrowPack pack;
+#endif
+} Finish;
+
+INLINE int64_t result_size(const GlowDotLanesParams *p) {
+  return p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+}
+
+/* Number i of a list of factors or terms; a list of one is that of all channels. */
+INLINE float number_of(const float *list, int64_t listed, int64_t i, int64_t otherwise) {
+  return list ? list[listed > 1 ? i : 0] : narrow_float(otherwise);
+}
+
+/* The factors and terms of channels in order, and 0 behind them. */
+INLINE void pack_numbers(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at, float *scale,
+                         float *bias) {
+  ROLLED for (int64_t c = 0; c < (p->channels + GLOW_VL - 1) / GLOW_VL * GLOW_VL; c++) {
+    const bool has = c < p->channels;
+    scale[c] = has ? number_of(at->scale, p->scales, c, p->scale) : 0;
+    bias[c] = has ? number_of(at->bias, p->biases, c, p->shift) : 0;
+  }
+}
+
+/* `fit`: all factors and terms do, see narrow_fits. */
+INLINE Finish finish_of(const GlowDotLanesParams *p, const char *scratch, bool fit) {
+  const float low = narrow_float(p->low), high = narrow_float(p->high);
+  Finish f = {.p = p};
+  f.scale = (const float *)(const void *)(scratch + p->scale_at);
+  f.bias = (const float *)(const void *)(scratch + p->bias_at);
+  f.packs = fit && low > -1024 && high < 1024;
+#if NARROW_PACKS
+  if (f.packs)
+    f.pack = narrow_pack_of(low, high, (int32_t)p->offset);
+#endif
+  return f;
+}
+
+/* The bits of a register of results; those of a byte are its first. */
+INLINE GlowVecI finished(const Finish *f, int64_t at, GlowVecI sum) {
+  const GlowDotLanesParams *p = f->p;
+  if (p->result == GLOW_NARROW_RESULT_SUMS)
+    return sum;
+  const GlowVec t = narrow_between(vec_fma(__builtin_convertvector(sum, GlowVec),
+                                           vec_load(f->scale + at), vec_load(f->bias + at)),
+                                   narrow_float(p->low), narrow_float(p->high));
+  return p->result == GLOW_NARROW_RESULT_BYTES ? narrow_rounded_any(t, (int32_t)p->offset)
+                                               : (GlowVecI)t;
+}
+
+/* Stores a register of finished results. */
+INLINE void put_finished(const GlowDotLanesParams *p, char *y, GlowVecI v) {
+  if (p->result == GLOW_NARROW_RESULT_BYTES)
+    *(NarrowU8 *)(void *)y = __builtin_convertvector(v, NarrowU8);
+  else
+    *(GlowVecI *)(void *)y = v;
+}
+
+/* ---- Pairs of taps --------------------------------------------------------------------------- */
+
+/* The sums of all rows, by pairs of taps. */
 INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesPtrs *ptrs,
                            int64_t begin, int64_t end, char *scratch) {
   const GlowDotLanesParams p = *params;
@@ -189,21 +258,30 @@ INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesP
   const uint8_t **taps = (const uint8_t **)(void *)(scratch + p.taps_at);
   const int32_t outside = outside_of(&p, &at);
   const int64_t whole = p.channels / GLOW_VL * GLOW_VL;
+  const int64_t size = result_size(&p), rest = p.channels - whole;
   pack_lanes(&p, w, start, &at, p.x_zeros ? outside : 0);
+  if (p.result != GLOW_NARROW_RESULT_SUMS)
+    pack_numbers(&p, &at, (float *)(void *)(scratch + p.scale_at),
+                 (float *)(void *)(scratch + p.bias_at));
+  const Finish f = finish_of(&p, scratch, false);
   __builtin_memset(zero_row, outside, (size_t)p.channels);
   ROLLED for (int64_t u = begin; u < end; u++) {
     const int64_t oy = u % p.oh;
     const uint8_t *x = (const uint8_t *)at.x + u / p.oh * p.xn;
-    int32_t *y = at.y + u / p.oh * p.yn + oy * p.yh;
-    ROLLED for (int64_t ox = 0; ox < p.ow; ox++, y += p.yw) {
+    char *y = (char *)at.y + (u / p.oh * p.yn + oy * p.yh) * size;
+    ROLLED for (int64_t ox = 0; ox < p.ow; ox++, y += p.yw * size) {
       ROLLED for (int64_t t = 0; t < 2 * p.pairs; t++) {
         const int64_t iy = oy * p.sh - p.pt + t / p.kw * p.dh;
         const int64_t ix = ox * p.sw - p.pl + t % p.kw * p.dw;
         const bool in = iy >= 0 && iy < p.ih && ix >= 0 && ix < p.iw && t < p.kh * p.kw;
         taps[t] = in ? x + iy * p.xh + ix * p.xw : zero_row;
       }
-      ROLLED for (int64_t c = 0; c < whole; c += GLOW_VL) * (GlowVecI *)(y + c) = lane_sums(
-          &p, taps, c, (const GlowVecI *)(w + c * p.pairs), *(const GlowVecI *)(start + c));
+      ROLLED for (int64_t c = 0; c < whole; c += GLOW_VL) {
+        const GlowVecI *of = (const GlowVecI *)(w + c * p.pairs);
+        const GlowVecI sum = lane_sums(&p, taps, c, of, *(const GlowVecI *)(start + c));
+        put_finished(&p, y + c * size, finished(&f, c, sum));
+      }
+      int32_t sums[GLOW_VL] = {0}, results[GLOW_VL];
       ROLLED for (int64_t c = whole; c < p.channels; c++) {
         const int32_t *pairs = w + whole * p.pairs + c - whole;
         int32_t sum = start[c];
@@ -211,7 +289,11 @@ INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesP
           const int32_t weight = (int16_t)(pairs[t / 2 * GLOW_VL] >> (t % 2 * 16));
           sum += weight * (p.x_signed ? (int8_t)taps[t][c] : taps[t][c]);
         }
-        y[c] = sum;
+        sums[c - whole] = sum;
+      }
+      if (rest) {
+        put_finished(&p, (char *)results, finished(&f, whole, *(const GlowVecI *)sums));
+        __builtin_memcpy(y + whole * size, results, (size_t)(rest * size));
       }
     }
   }
@@ -274,6 +356,9 @@ INLINE void put_block(int32_t *y, const GlowVecI *v) {
   *(GlowVecI *)(y + 48) = QUADS(b, d, 8, 12, 24, 28);
 }
 
+#if NARROW_PACKS
+INLINE NarrowBytes in_order(NarrowBytes v) { return v; } /* as lane_channel has them */
+#endif
 INLINE bool fits_lane(int32_t weight) { return weight >= -128 && weight <= 127; }
 #else
 INLINE int64_t lane_channel(int64_t q, int64_t l) { return q * GLOW_VL + l; }
@@ -288,6 +373,17 @@ INLINE GlowVecI add_rows(GlowVecI acc, GlowVecI x, GlowVecI w) { return add_pair
 INLINE void put_block(int32_t *y, const GlowVecI *v) {
   UNROLL for (int q = 0; q < WIDE; q++) * (GlowVecI *)(y + q * GLOW_VL) = v[q];
 }
+#if NARROW_PACKS
+INLINE NarrowBytes in_order(NarrowBytes v) {
+  const NarrowInts d = (NarrowInts)v;
+#if GLOW_VL == 16
+  return (NarrowBytes)__builtin_shufflevector(d, d, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7,
+                                              11, 15);
+#else
+  return (NarrowBytes)__builtin_shufflevector(d, d, 0, 4, 1, 5, 2, 6, 3, 7);
+#endif
+}
+#endif
 INLINE bool fits_lane(int32_t weight) {
   (void)weight;
   return true;
@@ -351,9 +447,89 @@ INLINE bool pack_any_block(const GlowDotLanesParams *p, int32_t *w, int32_t *sta
   return pack_block(p, w, start, at, first, x_zero);
 }
 
-/* Sums of `side` outputs, whose windows begin `next` registers apart. */
-INLINE void lane_block(int side, const GlowDotLanesParams *p, const GlowVecI *x, int64_t next,
-                       const GlowVecI *w, const GlowVecI *start, int32_t *y) {
+/* The factors and terms of a block. Whether all fit. */
+INLINE bool pack_block_numbers(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at,
+                               char *scratch, int64_t block) {
+  float *scale = (float *)(void *)(scratch + p->scale_at) + block * BLOCK;
+  float *bias = (float *)(void *)(scratch + p->bias_at) + block * BLOCK;
+  const int64_t first = first_channel(p, block);
+  bool fit = true;
+  ROLLED for (int64_t i = 0; i < BLOCK; i++) {
+    const int64_t c = lane_channel(i / GLOW_VL, i % GLOW_VL);
+    const bool has = c < block_channels(p);
+    scale[i] = has ? number_of(at->scale, p->scales, first + c, p->scale) : 0;
+    bias[i] = has ? number_of(at->bias, p->biases, first + c, p->shift) : 0;
+    fit &= narrow_fits(scale[i], bias[i]);
+  }
+  return fit;
+}
+
+/* Stores what the sums of a block become, in the order of channels; `at`: where its factors are. */
+INLINE void put_results(const Finish *f, int64_t at, char *y, const GlowVecI *sums) {
+  GlowVecI v[WIDE];
+  int32_t all[BLOCK];
+  UNROLL for (int q = 0; q < WIDE; q++) v[q] = finished(f, at + q * GLOW_VL, sums[q]);
+  if (f->p->result != GLOW_NARROW_RESULT_BYTES) {
+    put_block((int32_t *)(void *)y, v);
+    return;
+  }
+  put_block(all, v);
+  UNROLL for (int q = 0; q < WIDE; q++)
+      put_finished(f->p, y + q * GLOW_VL, *(const GlowVecI *)(all + q * GLOW_VL));
+}
+
+/* The same for as many channels as there are. */
+INLINE void put_channels(const Finish *f, int64_t at, char *y, const GlowVecI *sums) {
+  const GlowDotLanesParams *p = f->p;
+  char all[BLOCK * 4];
+  if (p->channels >= BLOCK) {
+    put_results(f, at, y, sums);
+  } else {
+    put_results(f, at, all, sums);
+    __builtin_memcpy(y, all, (size_t)(p->channels * result_size(p)));
+  }
+}
+
+#if NARROW_PACKS
+/* Bytes of `side` outputs, which may be packed. */
+INLINE void put_packed(int side, const Finish *f, int64_t at, char *y, GlowVecI (*sums)[WIDE]) {
+  const GlowDotLanesParams *p = f->p;
+  NarrowInts q[SIDE][WIDE];
+  UNROLL for (int j = 0; j < WIDE; j++) {
+    const GlowVec scale = vec_load(f->scale + at + j * GLOW_VL);
+    const GlowVec bias = vec_load(f->bias + at + j * GLOW_VL);
+    UNROLL for (int i = 0; i < side; i++) q[i][j] =
+        narrow_to_ints(vec_fma(__builtin_convertvector(sums[i][j], GlowVec), scale, bias));
+  }
+  UNROLL for (int i = 0; i < side; i++) {
+    const NarrowBytes b = in_order(narrow_pack(&f->pack, q[i]));
+    if (p->channels >= BLOCK)
+      *(NarrowBytes *)(void *)(y + i * p->yw) = b;
+    else
+      __builtin_memcpy(y + i * p->yw, &b, (size_t)p->channels);
+  }
+}
+
+/* Bytes that may not be packed: rare, so compiled code has this once. Its params, which it has as
+ * constants, do not get an address by it. */
+NARROW_APART void put_apart(const Finish *f, int64_t side, int64_t at, char *y,
+                            const GlowVecI *sums) {
+  ROLLED for (int64_t i = 0; i < side; i++)
+      put_channels(f, at, y + i * f->p->yw, sums + i * WIDE);
+}
+INLINE void put_rare(int side, const Finish *f, int64_t at, char *y, GlowVecI (*sums)[WIDE]) {
+  const GlowDotLanesParams p = *f->p;
+  const Finish copy = {.p = &p, .scale = f->scale, .bias = f->bias};
+  GlowVecI all[SIDE * WIDE];
+  UNROLL for (int i = 0; i < side * WIDE; i++) all[i] = sums[i / WIDE][i % WIDE];
+  put_apart(&copy, side, at, y, all);
+}
+#endif
+
+/* Results of `side` outputs, whose windows begin `next` registers apart. */
+INLINE void lane_block(int side, const Finish *f, const GlowVecI *x, int64_t next,
+                       const GlowVecI *w, const GlowVecI *start, int64_t at, char *y) {
+  const GlowDotLanesParams *p = f->p;
   const int64_t groups = (p->kh + ROWS - 1) / ROWS;
   GlowVecI acc[SIDE][WIDE];
   UNROLL for (int i = 0; i < side; i++) {
@@ -369,15 +545,16 @@ INLINE void lane_block(int side, const GlowDotLanesParams *p, const GlowVecI *x,
       }
     }
   }
-  UNROLL for (int i = 0; i < side; i++) {
-    if (p->channels < BLOCK) {
-      int32_t all[BLOCK];
-      put_block(all, acc[i]);
-      __builtin_memcpy(y + i * p->yw, all, (size_t)p->channels * sizeof *all);
-    } else {
-      put_block(y + i * p->yw, acc[i]);
-    }
+#if NARROW_PACKS
+  if (p->result == GLOW_NARROW_RESULT_BYTES) {
+    if (f->packs)
+      put_packed(side, f, at, y, acc);
+    else
+      put_rare(side, f, at, y, acc);
+    return;
   }
+#endif
+  UNROLL for (int i = 0; i < side; i++) put_channels(f, at, y + i * p->yw * result_size(p), acc[i]);
 }
 
 /* mix_rows of fewer channels than a block has. Nothing behind them is read. */
@@ -418,8 +595,9 @@ INLINE void mix_columns(const GlowDotLanesParams *p, GlowVecI *to, const uint8_t
 }
 
 /* A row of outputs. */
-INLINE void lane_row(const GlowDotLanesParams *p, const uint8_t *x, int64_t oy, int32_t *y,
-                     char *scratch) {
+INLINE void lane_row(const Finish *f, const uint8_t *x, int64_t oy, char *y, char *scratch) {
+  const GlowDotLanesParams *p = f->p;
+  const int64_t size = result_size(p);
   const int64_t groups = (p->kh + ROWS - 1) / ROWS, column = groups * WIDE;
   const uint8_t *zeros = (const uint8_t *)scratch + p->zeros_at;
   const uint8_t **row = (const uint8_t **)(void *)(scratch + p->taps_at);
@@ -438,10 +616,10 @@ INLINE void lane_row(const GlowDotLanesParams *p, const uint8_t *x, int64_t oy, 
                   (count - 1) * p->sw + (p->kw - 1) * p->dw + 1, first);
       int64_t i = 0;
       ROLLED for (; i + SIDE <= count; i += SIDE)
-          lane_block(SIDE, p, columns + i * p->sw * column, p->sw * column, w, start,
-                     y + (o + i) * p->yw + first);
-      ROLLED for (; i < count; i++)
-          lane_block(1, p, columns + i * p->sw * column, 0, w, start, y + (o + i) * p->yw + first);
+          lane_block(SIDE, f, columns + i * p->sw * column, p->sw * column, w, start, b * BLOCK,
+                     y + ((o + i) * p->yw + first) * size);
+      ROLLED for (; i < count; i++) lane_block(1, f, columns + i * p->sw * column, 0, w, start,
+                                               b * BLOCK, y + ((o + i) * p->yw + first) * size);
     }
   }
 }
@@ -452,20 +630,23 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
   const GlowDotLanesPtrs at = GLOW_DOT_LANES_PTRS(ptrs);
   const int32_t bias = ROWS == 4 ? dot_a_bias(p.x_signed) : 0;
   const int32_t outside = outside_of(&p, &at), zero = p.x_zeros ? outside : 0;
-  bool fits = p.blocks > 0;
+  bool fits = p.blocks > 0, fit = true;
   ROLLED for (int64_t b = 0; fits && b < p.blocks; b++) {
     int32_t *w = (int32_t *)(void *)scratch + b * p.kw * ((p.kh + ROWS - 1) / ROWS) * BLOCK;
-    fits = pack_any_block(&p, w, (int32_t *)(void *)(scratch + p.start_at) + b * BLOCK,
-                          &at, first_channel(&p, b), zero + bias);
+    fits = pack_any_block(&p, w, (int32_t *)(void *)(scratch + p.start_at) + b * BLOCK, &at,
+                          first_channel(&p, b), zero + bias);
+    if (p.result != GLOW_NARROW_RESULT_SUMS)
+      fit &= pack_block_numbers(&p, &at, scratch, b);
   }
   if (!fits) {
     lanes_by_pairs(&p, &at, begin, end, scratch);
     return;
   }
   __builtin_memset(scratch + p.zeros_at, outside, (size_t)p.channels);
+  const Finish f = finish_of(&p, scratch, fit);
   ROLLED for (int64_t u = begin; u < end; u++) {
-    const int64_t oy = u % p.oh;
-    lane_row(&p, (const uint8_t *)at.x + u / p.oh * p.xn, oy, at.y + u / p.oh * p.yn + oy * p.yh,
+    const int64_t oy = u % p.oh, to = u / p.oh * p.yn + oy * p.yh;
+    lane_row(&f, (const uint8_t *)at.x + u / p.oh * p.xn, oy, (char *)at.y + to * result_size(&p),
              scratch);
   }
 }

@@ -137,12 +137,6 @@ NARROW_APART void narrow_numbers(float *to, const float *from, int64_t listed, i
     ROLLED for (int64_t i = 0; i < count; i++) to[i] = from[listed > 1 ? first + i : 0];
 }
 
-NARROW_APART bool narrow_finite(const float *v, int64_t count) {
-  bool finite = true;
-  ROLLED for (int64_t i = 0; i < count; i++) finite &= v[i] - v[i] == 0;
-  return finite;
-}
-
 /* What sums of `columns` filters begin with, whose panels are at w; X is i8 and `turned` to u8, that
  * is, 128 is added to all of it. */
 NARROW_APART void narrow_starts(int32_t *to, const int32_t *from, int64_t first, int64_t columns,

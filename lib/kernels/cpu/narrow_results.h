@@ -2,31 +2,10 @@
 #ifndef GLOW_KERNELS_CPU_NARROW_RESULTS_H
 #define GLOW_KERNELS_CPU_NARROW_RESULTS_H
 
+#include "narrow_numbers.h"
 #include "narrow_sums.h"
 
-typedef uint8_t NarrowU8 __attribute__((vector_size(GLOW_VL), aligned(1)));
 typedef int8_t NarrowI8 __attribute__((vector_size(GLOW_VL), aligned(1)));
-
-INLINE float narrow_float(int64_t bits) {
-  const int32_t b = (int32_t)bits;
-  float f;
-  __builtin_memcpy(&f, &b, sizeof f);
-  return f;
-}
-
-INLINE GlowVec narrow_limited(const GlowNarrowParams *p, GlowVec t) {
-  const GlowVec low = vec_splat(narrow_float(p->low)), high = vec_splat(narrow_float(p->high));
-  const GlowVecI below = low > t;
-  t = (GlowVec)(((GlowVecI)low & below) | ((GlowVecI)t & ~below));
-  const GlowVecI above = high < t;
-  return (GlowVec)(((GlowVecI)high & above) | ((GlowVecI)t & ~above));
-}
-
-/* A float in the range of a few hundreds, rounded to the nearest even, plus `offset`: adding
- * 1.5 * 2^23 leaves the integer in the low bits. */
-INLINE GlowVecI narrow_rounded(GlowVec t, int32_t offset) {
-  return (GlowVecI)(t + vec_splat(0x1.8p23f)) + dot_splat(offset - 0x4b400000);
-}
 
 /* What a register of results is finished as, which library code has as constants in its loops. */
 typedef struct Form {
@@ -48,7 +27,7 @@ INLINE GlowVec narrow_result(Form f, const Unit *u, GlowVecI sum, int64_t col, c
                       vec_load(u->bias + col));
   if (f.adds)
     t = vec_fma(narrow_added(p, add), vec_splat(narrow_float(p->add_scale)), t);
-  return narrow_limited(p, t);
+  return narrow_between(t, narrow_float(p->low), narrow_float(p->high));
 }
 
 /* Whether the sums of a tile of so many columns become bytes in registers. */
@@ -89,12 +68,8 @@ INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)
 
 INLINE NarrowU8 narrow_bytes(const Unit *u, GlowVec t) {
   const int32_t offset = (int32_t)u->p->offset;
-  GlowVecI q = narrow_rounded(t, offset);
-  if (u->nan) {
-    const GlowVecI is = t == t;
-    q = (q & is) | (dot_splat(offset) & ~is);
-  }
-  return __builtin_convertvector(q, NarrowU8);
+  return __builtin_convertvector(u->nan ? narrow_rounded_any(t, offset) : narrow_rounded(t, offset),
+                                 NarrowU8);
 }
 
 /* A register of results from channel `col` on. */
@@ -143,14 +118,9 @@ INLINE void narrow_pixels(Form f, const Unit *u, int64_t count, int64_t col, int
 
 /* ---- Bytes in whole registers ---------------------------------------------------------------- */
 
-/* Whether factors and terms are so small that results fit in i32 when they are rounded. */
 NARROW_APART bool narrow_fit(const float *scale, const float *bias, int64_t columns) {
-  const float most = 0x1p29f;
   bool fit = true;
-  ROLLED for (int64_t i = 0; i < columns; i++) {
-    fit &= scale[i] > -0.25f && scale[i] < 0.25f;
-    fit &= bias[i] > -most && bias[i] < most;
-  }
+  ROLLED for (int64_t i = 0; i < columns; i++) fit &= narrow_fits(scale[i], bias[i]);
   return fit;
 }
 
@@ -165,16 +135,7 @@ INLINE bool narrow_packs(const Unit *u, int64_t columns) {
 }
 
 #ifdef __AVX512VNNI__
-typedef unsigned char NarrowBytes __attribute__((vector_size(64)));
-typedef short NarrowWords __attribute__((vector_size(64)));
-typedef int NarrowInts __attribute__((vector_size(64)));
 typedef char NarrowPixel __attribute__((vector_size(32), aligned(1)));
-
-/* A limit as a byte: rounded, moved by `offset`, within [0, 255]. */
-INLINE NarrowBytes narrow_limit(float limit, int32_t offset) {
-  const int32_t v = (int32_t)__builtin_rintf(limit) + offset;
-  return (NarrowBytes)dot_splat((v < 0 ? 0 : v > 255 ? 255 : v) * 0x01010101);
-}
 
 /* The bytes at p of which `mask` has a bit, or all 32 if `whole`. */
 INLINE NarrowPixel narrow_get(bool whole, const void *p, uint32_t mask) {
@@ -194,16 +155,12 @@ INLINE bool narrow_is_whole(const GlowNarrowParams *p, int64_t columns, int64_t 
   return p->oc % NARROW_COLUMNS == 0 || columns >= most;
 }
 
-/* narrow_pixels for bytes, two pixels at a time. Packing makes 0 of what is below: signed results
- * are 128 larger meanwhile. */
+/* narrow_pixels for bytes, two pixels at a time. */
 INLINE void narrow_packed(bool adds, bool whole, const Unit *u, int64_t count, int64_t col,
                           int64_t columns, const int32_t *sums, char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
-  const int32_t offset = (int32_t)p->offset;
-  const int32_t more = narrow_float(p->low) + (float)offset < 0 ? 128 : 0;
-  const NarrowBytes low = narrow_limit(narrow_float(p->low), offset + more);
-  const NarrowBytes high = narrow_limit(narrow_float(p->high), offset + more);
-  const NarrowWords move = (NarrowWords)dot_splat((offset + more) * 0x10001);
+  const NarrowPack pack =
+      narrow_pack_of(narrow_float(p->low), narrow_float(p->high), (int32_t)p->offset);
   const uint32_t mask = whole ? ~UINT32_C(0) : (UINT32_C(1) << columns) - 1;
   GlowVec scale[2], bias[2];
   UNROLL for (int j = 0; j < 2; j++) {
@@ -212,11 +169,10 @@ INLINE void narrow_packed(bool adds, bool whole, const Unit *u, int64_t count, i
   }
   ROLLED for (int64_t i = 0; i < count; i += 2) {
     const int64_t both[2] = {i, i + 1 < count ? i + 1 : i};
-    NarrowWords words[2];
+    NarrowInts q[4];
     UNROLL for (int k = 0; k < 2; k++) {
       const int32_t *from = sums + both[k] * NARROW_COLUMNS;
       NarrowPixel added = {0};
-      NarrowInts q[2];
       if (adds)
         added = narrow_get(whole, add + both[k] * p->aw, mask);
       UNROLL for (int j = 0; j < 2; j++) {
@@ -228,15 +184,10 @@ INLINE void narrow_packed(bool adds, bool whole, const Unit *u, int64_t count, i
           t = vec_fma(narrow_added(p, bytes + j * GLOW_VL), vec_splat(narrow_float(p->add_scale)),
                       t);
         }
-        q[j] = (NarrowInts)__builtin_ia32_cvtps2dq512_mask(
-            (__attribute__((vector_size(64))) float)t, (NarrowInts){0}, 0xffff, 4);
+        q[2 * k + j] = narrow_to_ints(t);
       }
-      words[k] = __builtin_elementwise_add_sat(__builtin_ia32_packssdw512(q[0], q[1]), move);
     }
-    const NarrowBytes b = (NarrowBytes)__builtin_ia32_packuswb512(words[0], words[1]);
-    const NarrowInts v =
-        (NarrowInts)__builtin_elementwise_min(__builtin_elementwise_max(b, low), high) ^
-        (NarrowInts)dot_splat(more * 0x01010101);
+    const NarrowInts v = (NarrowInts)narrow_pack(&pack, q);
     const NarrowInts all =
         __builtin_shufflevector(v, v, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     NarrowPixel halves[2];

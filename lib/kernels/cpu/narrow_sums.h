@@ -17,6 +17,7 @@
 #include "kernels/kernels.h"
 
 #include "dot.h"
+#include "narrow_numbers.h"
 
 #if defined(__AVX2__) && GLOW_VL == 8
 #define NARROW_DIRECT 1 /* sums become bytes in registers */
@@ -48,9 +49,6 @@ enum {
   NARROW_ROOM = NARROW_PIXELS * NARROW_COLUMNS
 #endif
 };
-
-/* Compiled code has these functions once, not once for each piece of work. */
-#define NARROW_APART static __attribute__((noinline))
 
 /* The groups of a panel in their order: the first of two for each of the quads; from `wide` on, as
  * many wides; then pairs. */

@@ -55,9 +55,11 @@ static GlowSupport support(const GlowTarget *t, const GlowNode *n, const char **
 static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, const char **why) {
   if (glow_node_is_narrow(into)) {
     const GlowType *w = glow_node_in(into, 1)->type;
-    bool takes = n->op != GLOW_OP_MAX_POOL && w->layout &&
-                 glow_kernel_takes(glow_find_narrow(), "w", t->machine, w->layout, NULL) &&
-                 glow_requantize_takes(into, n);
+    bool lanes = glow_narrow_has_lanes(into);
+    bool packed =
+        w->layout && glow_kernel_takes(glow_find_narrow(), "w", t->machine, w->layout, NULL);
+    bool takes =
+        n->op != GLOW_OP_MAX_POOL && (lanes || packed) && glow_requantize_takes(into, n, packed);
     *why = takes ? NULL : "sums of narrow integers are finished in another form";
     return takes;
   }

@@ -195,6 +195,20 @@ bool glow_requantize_match(const GlowNode *n, GlowRequantize *r) {
          (r->start < 0 || !has_bias(n));
 }
 
+bool glow_narrow_has_lanes(const GlowNode *n) {
+  GlowMaxPoolMembers pool;
+  GlowRequantize r;
+  if (n->op != GLOW_OP_CONVOLUTION)
+    return false;
+  const GlowConvolutionMembers *m = n->members;
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  bool last = m->layout == GLOW_LAYOUT_NHWC;
+  return w->rank == 4 && !w->layout && !w->quantized && w->kind == GLOW_KIND_I8 && m->group > 1 &&
+         w->dims[0].size == (int64_t)m->group && w->dims[last ? 3 : 1].size == 1 &&
+         (last || glow_node_out(n, 0)->type->layout) && !glow_node_pool(n, &pool) &&
+         glow_requantize_match(n, &r) && r.add < 0;
+}
+
 /* ---- One more -------------------------------------------------------------------------------- */
 
 /* Whether t has one number, or one for each of y's channels. */
@@ -267,7 +281,7 @@ static Operand buffer(const GlowNode *into, const GlowValue *v, const GlowValue 
   return o;
 }
 
-bool glow_requantize_takes(const GlowNode *into, const GlowNode *n) {
+bool glow_requantize_takes(const GlowNode *into, const GlowNode *n, bool adds) {
   GlowRequantize r;
   Operand o[3];
   const GlowValue *link = into->operands[0].value;
@@ -276,5 +290,5 @@ bool glow_requantize_takes(const GlowNode *into, const GlowNode *n) {
     return false;
   for (uint32_t i = 0; i < count; i++)
     o[i] = buffer(into, glow_node_in(n, i), link);
-  return step(&r, n, o, count, n->operands[0].value->type);
+  return step(&r, n, o, count, n->operands[0].value->type) && (adds || r.add < 0);
 }

@@ -42,8 +42,13 @@ typedef struct GlowRequantize {
 /* Whether the epilogue of n, if it has one, has this form; *r is what it says. */
 bool glow_requantize_match(const GlowNode *n, GlowRequantize *r);
 
+/* Whether a convolution of narrow integers has a filter for each channel and maps whose channels
+ * lie together, and an epilogue of this form, if any, that adds nothing: what the kernel dot_lanes
+ * computes. */
+bool glow_narrow_has_lanes(const GlowNode *n);
+
 /* Whether the epilogue of `into` still has it with the element-wise instruction n at its end, one
- * of whose operands is what `into` writes. */
-bool glow_requantize_takes(const GlowNode *into, const GlowNode *n);
+ * of whose operands is what `into` writes. `adds`: its kernel adds bytes. */
+bool glow_requantize_takes(const GlowNode *into, const GlowNode *n, bool adds);
 
 #endif

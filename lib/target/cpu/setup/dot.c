@@ -68,7 +68,10 @@ void glow_setup_dot_lanes(const GlowCpuNumbers *cpu, GlowDotLanesParams *p, Glow
   p->chunk = glow_max64((cpu->l1 / 2 / column - reach) / p->sw, 4);
   p->chunk = glow_min64(p->chunk, p->ow);
   p->start_at = lines(glow_max64(channels * p->pairs * 4, p->blocks * p->kw * column));
-  p->zeros_at = p->start_at + lines(glow_max64(channels, p->blocks * wide) * 4);
+  int64_t numbers = lines(glow_max64(channels, p->blocks * wide) * 4);
+  p->scale_at = p->start_at + numbers;
+  p->bias_at = p->scale_at + (p->result == GLOW_NARROW_RESULT_SUMS ? 0 : numbers);
+  p->zeros_at = p->bias_at + (p->result == GLOW_NARROW_RESULT_SUMS ? 0 : numbers);
   p->taps_at = p->zeros_at + lines(glow_max64(channels, wide));
   p->columns_at = p->taps_at + lines(glow_max64(2 * p->pairs, 2 * groups + 2) * 8);
   setup->units = p->images * p->oh;
