@@ -52,7 +52,8 @@ UNPOOL(64, uint64_t)
 
 /* Each element is a chain from +0 over the taps in ascending order. Of floats whose blocks are side
  * by side vectors of a row are summed, with +0 for what lies outside, which changes no sum. Other
- * rows are summed in scratch memory, tap by tap. */
+ * rows are summed in scratch memory, tap by tap, the columns of each rest by the stride side by
+ * side. */
 
 /* Blocks [*first, *end) along axis a have tap k inside of the image, block b at place
  * *at + b * stride. */
@@ -71,14 +72,31 @@ INLINE int64_t block_at(const GlowCol2ImParams *p, int a, int64_t place, int64_t
   return at < 0 || block * s != at || block >= p->count[a] ? -1 : block;
 }
 
-/* Adds elements of X to every s-th sum. */
+/* Adds neighbours of X to neighbouring sums. */
 #define ADD(kind, S, C, LOAD)                                                                      \
-  INLINE void kind##_add(C *restrict sum, int64_t s, const S *restrict x, int64_t count) {         \
+  INLINE void kind##_add(C *restrict sum, const S *restrict x, int64_t count) {                    \
+    _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i++) sum[i] +=          \
+        LOAD(x[i]);                                                                                \
+  }
+
+/* A row of the image from its sums: those of columns c, c + s, ... lie side by side, `room` from
+ * those of column c + 1 on. */
+#define STORE_ROW(kind, S, C, STORE)                                                               \
+  INLINE void kind##_store(S *restrict y, const C *restrict sum, int64_t columns, int64_t s,       \
+                           int64_t room) {                                                         \
+    const C *restrict odd = sum + room;                                                            \
     if (s == 1)                                                                                    \
-      _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i++) sum[i] +=        \
-          LOAD(x[i]);                                                                              \
+      _Pragma("clang loop vectorize(enable)") for (int64_t c = 0; c < columns; c++) y[c] =         \
+          STORE(sum[c]);                                                                           \
+    else if (s == 2 && columns % 2 == 0)                                                           \
+      _Pragma("clang loop vectorize(enable)") for (int64_t c = 0; c < room; c++) {                 \
+        y[2 * c] = STORE(sum[c]);                                                                  \
+        y[2 * c + 1] = STORE(odd[c]);                                                              \
+      }                                                                                            \
     else                                                                                           \
-      ROLLED for (int64_t i = 0; i < count; i++) sum[i * s] += LOAD(x[i]);                         \
+      ROLLED for (int64_t f = 0; f < s; f++) {                                                     \
+        ROLLED for (int64_t c = f; c < columns; c += s) y[c] = STORE(sum[f * room + c / s]);       \
+      }                                                                                            \
   }
 
 /* What the taps of a row have: column c of the image is at from[c], for c in [first, end). */
@@ -237,11 +255,13 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
 
 #define FOLD(kind, S, C, LOAD, STORE, ROWS)                                                        \
   ADD(kind, S, C, LOAD)                                                                            \
+  STORE_ROW(kind, S, C, STORE)                                                                     \
   void glow_col2_im_##kind(const GlowCol2ImParams *params, void *const *ptrs, int64_t begin,       \
                            int64_t end, char *scratch) {                                           \
     const GlowCol2ImParams copy = *params, *const p = &copy; /* no store changes it */             \
     const int64_t columns = p->image[2], taps = p->kernel[0] * p->kernel[1] * p->kernel[2];        \
     const int64_t row_blocks = p->count[2], blocks = p->count[0] * p->count[1] * row_blocks;       \
+    const int64_t s = p->stride[2], room = (columns + s - 1) / s;                                  \
     C *sum = (C *)scratch;                                                                         \
     if (ROWS && p->stride[2] == 1 && taps <= GLOW_COL2_IM_TAPS) {                                  \
       fold_rows(p, ptrs[1], ptrs[0], begin, end);                                                  \
@@ -251,7 +271,7 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
       const int64_t r1 = u % p->image[1], r0 = u / p->image[1] % p->image[0];                      \
       const S *x = (const S *)ptrs[1] + u / (p->image[0] * p->image[1]) * taps * blocks;           \
       S *restrict y = (S *)ptrs[0] + u * columns;                                                  \
-      __builtin_memset(sum, 0, (size_t)columns * sizeof(C));                                       \
+      __builtin_memset(sum, 0, (size_t)(s * room) * sizeof(C));                                    \
       ROLLED for (int64_t i = 0; i < p->kernel[0]; i++) {                                          \
         const int64_t b0 = block_at(p, 0, r0, i);                                                  \
         ROLLED for (int64_t j = 0; b0 >= 0 && j < p->kernel[1]; j++) {                             \
@@ -261,12 +281,13 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
             const S *from = x + tap * blocks + (b0 * p->count[1] + b1) * row_blocks;               \
             int64_t first, stop, at;                                                               \
             blocks_at(p, 2, k, &first, &stop, &at);                                                \
-            kind##_add(sum + at + first * p->stride[2], p->stride[2], from + first, stop - first); \
+            const int64_t start = at + first * s;                                                  \
+            if (first < stop)                                                                      \
+              kind##_add(sum + start % s * room + start / s, from + first, stop - first);          \
           }                                                                                        \
         }                                                                                          \
       }                                                                                            \
-      _Pragma("clang loop vectorize(enable)") for (int64_t c = 0; c < columns; c++) y[c] =         \
-          STORE(sum[c]);                                                                           \
+      kind##_store(y, sum, columns, s, room);                                                      \
     }                                                                                              \
   }
 

@@ -21,6 +21,13 @@
  * There W' is W, C x (O OH OW), without the taps that the padding cuts off, and with zeros where no
  * tap reaches. B' has the bias of a channel for each of its places.
  *
+ * Results of few channels fill no block of 16, even those of all phases. Where that leaves more
+ * than a fifth of the multiplications without a result, all taps are one product, too, and their
+ * places in the image are added up:
+ *
+ *   ConvTranspose(x : N x C x H x W, W, B)
+ *     becomes   Add(Col2Im(MatMul(W' : (O KH KW) x C, Reshape(x) : N x C x (H W))), B')
+ *
  * W' and B' are `eval` constants; W' of a W that is known at run time only is nodes, where there is
  * no B and x has more than one place. There are two or three spatial axes in NCHW order, no groups
  * and no dilations. What would need padding below 0 stays: a ConvTranspose that pads by more than
@@ -53,6 +60,7 @@ typedef struct Subpixel {
   uint32_t spatial; /* how many axes */
   Axis axes[MOST_AXES];
   bool product;  /* x has one place; the rest does not count then */
+  bool folded;   /* the product of all taps, then Col2Im */
   bool merged;   /* one convolution */
   bool constant; /* W and B are */
 } Subpixel;
@@ -277,6 +285,69 @@ static GlowValue *multiply(Subpixel *s, GlowBuilder *b) {
   return glow_build_shaped(b, s->node, v, y->rank, extents);
 }
 
+/* ---- All taps -------------------------------------------------------------------------------- */
+
+/* The taps of all channels, (O KH KW) x C, as a constant. */
+static GlowValue *taps_of(Subpixel *s, int64_t taps) {
+  static const uint32_t perm[] = {1, 0};
+  const int64_t extents[] = {s->of.in, taps};
+  GlowValue *w = glow_node_in(s->node, GLOW_CONTRACTION_W);
+  GlowEval e = glow_eval_create(s->run->module, s->run->arena, s->node);
+  GlowValue *v = glow_build_shaped(&e.builder, s->node, glow_eval_copy(&e, w), 2, extents);
+  v = glow_build_permuted(&e.builder, v, perm, 2);
+  GlowStr name = glow_str_printf(s->run->ctx, "%s.taps", w->name ? w->name : "filter");
+  return v ? &glow_eval_finish(&e, v, name)->value : NULL;
+}
+
+/* The bias as O x 1 x 1, a constant. */
+static GlowValue *column_bias(Subpixel *s) {
+  const int64_t column[] = {s->of.out, 1, 1, 1};
+  GlowValue *bias = glow_node_in(s->node, GLOW_CONTRACTION_B);
+  GlowEval e = glow_eval_create(s->run->module, s->run->arena, s->node);
+  GlowValue *v =
+      glow_build_shaped(&e.builder, s->node, glow_eval_copy(&e, bias), 1 + s->spatial, column);
+  GlowStr name = glow_str_printf(s->run->ctx, "%s.column", bias->name ? bias->name : "bias");
+  return v ? &glow_eval_finish(&e, v, name)->value : NULL;
+}
+
+/* How much of the window the padding behind an image cuts off; below 0: places that nothing meets.
+ */
+static int64_t cut_behind(const Subpixel *s, uint32_t i) {
+  const GlowConvTransposeMembers *m = s->node->members;
+  const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
+  const Axis *a = &s->axes[i];
+  return a->stride * (a->in - 1) + w->dims[2 + i].size - glow_slide_entry(m->pads, i, 0) - a->out;
+}
+
+static GlowValue *fold(Subpixel *s, GlowBuilder *b) {
+  const GlowConvTransposeMembers *m = s->node->members;
+  const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
+  int64_t image[MOST_AXES], window[MOST_AXES], places = 1, taps = s->of.out;
+  uint32_t strides[MOST_AXES], pads[2 * MOST_AXES];
+  for (uint32_t i = 0; i < s->spatial; i++) {
+    const Axis *a = &s->axes[i];
+    int64_t behind = cut_behind(s, i);
+    image[i] = a->out, window[i] = w->dims[2 + i].size;
+    places *= a->in, taps *= window[i];
+    strides[i] = (uint32_t)a->stride;
+    pads[i] = glow_slide_entry(m->pads, i, 0);
+    pads[s->spatial + i] = behind > 0 ? (uint32_t)behind : 0;
+  }
+  const int64_t columns[] = {s->node->results[0].type->dims[0].size, s->of.in, places};
+  GlowModule *module = s->run->module;
+  GlowCol2ImMembers members = {.strides = glow_array_u32(module, strides, s->spatial),
+                               .pads = glow_array_u32(module, pads, 2 * s->spatial)};
+  GlowValue *x =
+      glow_build_shaped(b, s->node, glow_node_in(s->node, GLOW_CONTRACTION_X), 3, columns);
+  GlowValue *ins[] = {glow_then2(b, GLOW_OP_MAT_MUL, taps_of(s, taps), x),
+                      glow_constant_ints(module, s->node, "image", image, s->spatial),
+                      glow_constant_ints(module, s->node, "window", window, s->spatial)};
+  GlowNode *n = ins[0] ? glow_build(b, GLOW_OP_COL2_IM, ins, 3, &members, NULL) : NULL;
+  if (!n || !glow_node_in(s->node, GLOW_CONTRACTION_B))
+    return n ? &n->results[0] : NULL;
+  return glow_then2(b, GLOW_OP_ADD, &n->results[0], column_bias(s));
+}
+
 /* ---- The choice ------------------------------------------------------------------------------ */
 
 /* Whether the node has the form that the head of this file asks for. */
@@ -330,6 +401,19 @@ static bool is_product(const Subpixel *s) {
   return true;
 }
 
+/* Whether the product of all taps takes less than four fifths of the multiplications of the phases,
+ * and the number of input channels is worth the sums behind it. */
+static bool is_folded(const Subpixel *s) {
+  const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
+  double product = (double)s->of.out;
+  for (uint32_t i = 0; i < s->spatial; i++) {
+    product *= (double)w->dims[2 + i].size * (double)s->axes[i].in;
+    if (cut_behind(s, i) <= -s->axes[i].stride)
+      return false;
+  }
+  return s->constant && s->of.in >= BLOCK && 5 * product <= 4 * cost(s, s->merged);
+}
+
 /* Chooses how the results are computed. False if n is something else, or stays. */
 static bool describe(Subpixel *s, GlowConstness *constness) {
   if (!is_candidate(s, constness))
@@ -343,6 +427,7 @@ static bool describe(Subpixel *s, GlowConstness *constness) {
     *s = skipping;
     s->merged = found = true;
   }
+  s->folded = found && is_folded(s);
   return found;
 }
 
@@ -352,12 +437,13 @@ static bool rewrite(GlowNode *n, void *arg) {
   if (n->op != GLOW_OP_CONV_TRANSPOSE || !describe(&s, glow_constness_create(run->arena)))
     return true;
   GlowBuilder b = glow_builder_before(n);
-  GlowValue *v = s.product ? multiply(&s, &b) : phases_of(&s, &b);
-  v = v && !s.product ? interleave(&s, &b, v) : v;
+  GlowValue *v = s.product ? multiply(&s, &b) : s.folded ? fold(&s, &b) : phases_of(&s, &b);
+  v = v && !s.product && !s.folded ? interleave(&s, &b, v) : v;
   if (!v)
     return false;
   glow_pass_changed(run, n, "became %s",
                     s.product  ? "a product"
+                    : s.folded ? "a product that is folded"
                     : s.merged ? "a convolution"
                                : "a convolution for each phase");
   glow_node_replace(n, &v, 1);

@@ -31,7 +31,7 @@ void glow_setup_max_roi_pool(const GlowCpuNumbers *cpu, GlowRoiParams *p, GlowSe
 
 void glow_setup_col2_im(const GlowCpuNumbers *cpu, GlowCol2ImParams *p, GlowSetup *setup) {
   (void)cpu;
-  p->row = p->image[2] * (int64_t)sizeof(double);
+  p->row = (p->image[2] + p->stride[2]) * (int64_t)sizeof(double);
   setup->units = p->planes * p->image[0] * p->image[1];
   setup->scratch = p->row;
 }
