@@ -55,9 +55,10 @@ class Engine:
     def add(self, x, y):
         return self.node("Add", x, y, shape=self.shapes[x])
 
-    def max_pool(self, x):
+    def max_pool(self, x, window=2, pad=0):
         n, c, h, w = self.shapes[x]
-        return self.node("MaxPool", x, shape=(n, c, h // 2, w // 2), kernel_shape=[2, 2], strides=[2, 2])
+        return self.node("MaxPool", x, shape=(n, c, h // 2, w // 2), kernel_shape=[window] * 2, strides=[2, 2],
+                         pads=[pad] * 4)
 
     def mean_space(self, x):
         n, c, _, _ = self.shapes[x]

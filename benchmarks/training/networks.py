@@ -3,7 +3,7 @@ worker_xla.py). start.py has their initial weights and data.
 
 An engine has the parameters by name and these operators: images are N x C x H x W, sequences N x T x C.
 
-    conv(x, name, stride, pad)  batch_norm(x, name)  relu(x)  gelu(x)  add(x, y)  max_pool(x)  mean_space(x)
+    conv(x, name, stride, pad)  batch_norm(x, name)  relu(x)  gelu(x)  add(x, y)  max_pool(x, window, pad)  mean_space(x)
     flatten(x)  linear(x, name)  layer_norm(x, name)  lstm(x, name)  last(x)  embed(ids, name)  place(x, name)
     attention(x, heads)         causal, of queries, keys and values side by side
 """
@@ -19,6 +19,7 @@ class Step:
     batch: int
     optimizer: str
     settings: dict
+    compared: bool = True     # in compare, if no steps are named
     tokens: int = 0           # a sample is so many bytes of a text, and its labels those one further on
 
 
@@ -49,13 +50,29 @@ def resnet18(o, x):
     return o.linear(o.mean_space(x), "fc")
 
 
-def residual_blocks():
-    """(name, channels, channels before, stride)"""
+def residual_blocks(counts=(2, 2, 2, 2), more=1):
+    """(name, channels, channels before, stride); the last convolution of a block has `more` times its channels."""
     before = 64
-    for stage, width in enumerate((64, 128, 256, 512)):
-        for block in range(2):
+    for stage, (width, count) in enumerate(zip((64, 128, 256, 512), counts)):
+        for block in range(count):
             yield f"layer{stage + 1}.{block}", width, before, 2 if stage and not block else 1
-            before = width
+            before = width * more
+
+
+def resnet50_blocks():
+    return residual_blocks((3, 4, 6, 3), 4)
+
+
+def resnet50(o, x):
+    x = o.max_pool(o.relu(o.batch_norm(o.conv(x, "conv1", 2, 3), "bn1")), 3, 1)
+    for name, width, before, stride in resnet50_blocks():
+        y = o.relu(o.batch_norm(o.conv(x, name + ".conv1", 1, 0), name + ".bn1"))
+        y = o.relu(o.batch_norm(o.conv(y, name + ".conv2", stride, 1), name + ".bn2"))
+        y = o.batch_norm(o.conv(y, name + ".conv3", 1, 0), name + ".bn3")
+        if before != 4 * width:
+            x = o.batch_norm(o.conv(x, name + ".down", stride, 0), name + ".bn4")
+        x = o.relu(o.add(x, y))
+    return o.linear(o.mean_space(x), "fc")
 
 
 def lstm(o, x):
@@ -77,6 +94,7 @@ STEPS = {
     "digits": Step(digits, (1, 8, 8), 10, 32, "momentum", {"rate": 0.05, "momentum": 0.9}),
     "lenet": Step(lenet, (1, 28, 28), 10, 64, "sgd", {"rate": 0.05}),
     "resnet18": Step(resnet18, (3, 32, 32), 10, 32, "momentum", {"rate": 0.005, "momentum": 0.9}),
+    "resnet50": Step(resnet50, (3, 224, 224), 1000, 8, "momentum", {"rate": 0.005, "momentum": 0.9}, compared=False),
     "lstm": Step(lstm, (64, 32), 10, 32, "adam", {"rate": 1e-3}),
     "gpt": Step(gpt, (64,), 256, 12, "adamw", {"rate": 1e-3, "decay": 0.1}, tokens=64),
 }

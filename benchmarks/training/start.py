@@ -2,7 +2,7 @@
 import os
 
 import numpy as np
-from networks import STEPS, residual_blocks
+from networks import STEPS, residual_blocks, resnet50_blocks
 
 BATCHES = 5  # of data, taken in turns
 
@@ -69,6 +69,17 @@ def weights(step):
                 w.conv(name + ".down", width, before, 1, bias=False)
                 w.batch_norm(name + ".bn3", width)
         w.linear("fc", 10, 512)
+    elif step == "resnet50":
+        w.conv("conv1", 64, 3, 7, bias=False)
+        w.batch_norm("bn1", 64)
+        for name, width, before, stride in resnet50_blocks():
+            for which, o, i, window in ((1, width, before, 1), (2, width, width, 3), (3, 4 * width, width, 1)):
+                w.conv(f"{name}.conv{which}", o, i, window, bias=False)
+                w.batch_norm(f"{name}.bn{which}", o)
+            if before != 4 * width:
+                w.conv(name + ".down", 4 * width, before, 1, bias=False)
+                w.batch_norm(name + ".bn4", 4 * width)
+        w.linear("fc", 1000, 2048)
     elif step == "lstm":
         w.lstm("lstm1", 128, 32)
         w.lstm("lstm2", 128, 128)

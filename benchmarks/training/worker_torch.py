@@ -26,8 +26,8 @@ class Engine:
         return F.batch_norm(x, p[name + ".running_mean"], p[name + ".running_var"], p[name + ".weight"],
                             p[name + ".bias"], True)
 
-    def max_pool(self, x):
-        return F.max_pool2d(x, 2)
+    def max_pool(self, x, window=2, pad=0):
+        return F.max_pool2d(x, window, 2, pad)
 
     def mean_space(self, x):
         return x.mean((2, 3))

@@ -33,8 +33,9 @@ class Engine:
             self.seen[key] = 0.9 * self.p[key] + 0.1 * value
         return (x - mean) * (jax.lax.rsqrt(variance + 1e-5) * self.p[name + ".weight"]) + self.p[name + ".bias"]
 
-    def max_pool(self, x):
-        return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    def max_pool(self, x, window=2, pad=0):
+        pads = (0, 0), (pad, pad), (pad, pad), (0, 0)
+        return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, window, window, 1), (1, 2, 2, 1), pads)
 
     def mean_space(self, x):
         return x.mean((1, 2))

@@ -78,7 +78,7 @@ static GlowValue *minus_number(const GlowGrad *g, const Tiles *t) {
     for (int64_t k = 0; k < t->in[i]; k++)
       list[k] = -(k % t->kernel[i]) * step;
     GlowValue *v =
-        glow_constant_numbers(g->b->module, g->n, "order", x->kind, list, (uint32_t)t->in[i]);
+        glow_constant_numbers(g->b->module, g->n, "order", GLOW_KIND_I8, list, (uint32_t)t->in[i]);
     v = glow_build_along(g->b, g->n, v, x->rank, t->first + i);
     sum = sum ? glow_then2(g->b, GLOW_OP_ADD, sum, v) : v;
   }
@@ -91,7 +91,7 @@ static GlowValue *chosen(const GlowGrad *g, const Tiles *t) {
   GlowValue *x = glow_grad_in(g, 0), *top = over_tiles(g, t, glow_node_out(g->n, 0));
   GlowValue *is_top = glow_then2(g->b, GLOW_OP_EQUAL, x, top);
   is_top = glow_then2(g->b, GLOW_OP_OR, is_top, glow_then1(g->b, GLOW_OP_IS_NAN, x, NULL));
-  GlowValue *none = glow_build_scalar(g->b, x->type->kind, -(double)t->taps);
+  GlowValue *none = glow_build_scalar(g->b, GLOW_KIND_I8, -(double)t->taps);
   GlowValue *number = glow_then3(g->b, GLOW_OP_WHERE, is_top, minus_number(g, t), none);
   GlowMaxPoolMembers m = *(const GlowMaxPoolMembers *)g->n->members;
   GlowValue *first = glow_then1(g->b, GLOW_OP_MAX_POOL, number, &m);

@@ -9,7 +9,9 @@
  */
 #include "memplan/chain.h"
 
-#define NEVER INT64_MAX
+#include <string.h>
+
+#define NEVER (INT64_MAX / 4) /* sums of three are no overflow */
 
 struct GlowChain {
   const GlowChainStage *stages;
@@ -31,28 +33,40 @@ static uint32_t slots_of(const GlowChain *c, int64_t bytes) {
   return n > GLOW_CHAIN_SLOTS ? GLOW_CHAIN_SLOTS + 1 : (uint32_t)n;
 }
 
-/* R, or NEVER if there is no plan. An empty stretch costs nothing. */
-static int64_t cost_of(const GlowChain *c, uint32_t i, uint32_t j, uint32_t have, uint32_t need) {
-  return need > have ? NEVER : i > j ? 0 : c->cost[at(c, i, j, have - need)];
+static void solve_saving(GlowChain *c, uint32_t i, uint32_t j) {
+  const GlowChainStage *s = &c->stages[i];
+  int64_t *cost = &c->cost[at(c, i, j, 0)];
+  const int64_t *rest = i < j ? &c->cost[at(c, i + 1, j, 0)] : NULL;
+  uint32_t saved = slots_of(c, s->saved), need = saved + slots_of(c, s->late);
+  uint32_t run = slots_of(c, s->run + c->stages[j].front);
+  need = run > need ? run : need;
+  for (uint32_t slots = 0; slots <= c->slots; slots++)
+    cost[slots] = slots < need ? NEVER : rest ? rest[slots - saved] : 0;
+  memset(&c->choice[at(c, i, j, 0)], (int)i, c->slots + 1);
 }
 
-static void solve_stretch(GlowChain *c, uint32_t i, uint32_t j, uint32_t slots) {
-  const GlowChainStage *s = &c->stages[i];
-  int64_t front = c->stages[j].front, run = s->run + front;
-  bool fits = slots_of(c, s->saved) + slots_of(c, s->late) <= slots && slots_of(c, run) <= slots;
-  int64_t best = fits ? cost_of(c, i + 1, j, slots, slots_of(c, s->saved)) : NEVER;
-  uint32_t choice = i;
-  for (uint32_t k = i + 1; k <= j && c->fixed[k] == c->fixed[i] && slots_of(c, run) <= slots; k++) {
-    int64_t right = cost_of(c, k, j, slots, slots_of(c, c->stages[k - 1].boundary));
-    int64_t left = cost_of(c, i, k - 1, slots, 0);
-    run = c->stages[k - 1].boundary + c->stages[k].run + front;
-    if (right == NEVER || left == NEVER || c->sum[k] - c->sum[i] + right + left >= best)
-      continue;
-    best = c->sum[k] - c->sum[i] + right + left;
-    choice = k;
+/* Passing to stage k, for all numbers of slots from `from` on. */
+static void solve_passing(GlowChain *c, uint32_t i, uint32_t j, uint32_t k, uint32_t from) {
+  int64_t *cost = &c->cost[at(c, i, j, 0)], work = c->sum[k] - c->sum[i];
+  const int64_t *right = &c->cost[at(c, k, j, 0)], *left = &c->cost[at(c, i, k - 1, 0)];
+  uint8_t *choice = &c->choice[at(c, i, j, 0)];
+  uint32_t kept = slots_of(c, c->stages[k - 1].boundary);
+  for (uint32_t slots = from > kept ? from : kept; slots <= c->slots; slots++) {
+    int64_t all = work + right[slots - kept] + left[slots];
+    choice[slots] = all < cost[slots] ? (uint8_t)k : choice[slots];
+    cost[slots] = all < cost[slots] ? all : cost[slots];
   }
-  c->cost[at(c, i, j, slots)] = best;
-  c->choice[at(c, i, j, slots)] = (uint8_t)choice;
+}
+
+static void solve_stretch(GlowChain *c, uint32_t i, uint32_t j) {
+  int64_t front = c->stages[j].front;
+  uint32_t from = slots_of(c, c->stages[i].run + front);
+  solve_saving(c, i, j);
+  for (uint32_t k = i + 1; k <= j && c->fixed[k] == c->fixed[i]; k++) {
+    solve_passing(c, i, j, k, from);
+    uint32_t run = slots_of(c, c->stages[k - 1].boundary + c->stages[k].run + front);
+    from = run > from ? run : from;
+  }
 }
 
 GlowChain *glow_chain_solve(GlowArena *arena, const GlowChainStage *stages, uint32_t count,
@@ -74,8 +88,7 @@ GlowChain *glow_chain_solve(GlowArena *arena, const GlowChainStage *stages, uint
   }
   for (uint32_t length = 1; length <= count; length++)
     for (uint32_t i = 0; i + length <= count; i++)
-      for (uint32_t slots = 0; slots <= c->slots; slots++)
-        solve_stretch(c, i, i + length - 1, slots);
+      solve_stretch(c, i, i + length - 1);
   return c;
 }
 
@@ -85,7 +98,7 @@ GlowChainPart glow_chain_all(const GlowChain *c) {
 
 int64_t glow_chain_recomputed(const GlowChain *c) {
   int64_t cost = c->cost[at(c, 0, c->count - 1, c->slots)];
-  return cost == NEVER ? -1 : cost;
+  return cost >= NEVER ? -1 : cost;
 }
 
 bool glow_chain_step(const GlowChain *c, GlowChainPart part, GlowChainPart *left,

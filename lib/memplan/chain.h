@@ -21,7 +21,7 @@ typedef struct GlowChainStage {
   bool fixed;       /* cannot run again */
 } GlowChainStage;
 
-enum { GLOW_CHAIN_SLOTS = 500, GLOW_CHAIN_MOST_STAGES = 160 };
+enum { GLOW_CHAIN_SLOTS = 500, GLOW_CHAIN_MOST_STAGES = 96 };
 
 /* The least memory that a plan can do with. count is 1 to GLOW_CHAIN_MOST_STAGES, here and below.
  */

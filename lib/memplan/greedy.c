@@ -82,13 +82,20 @@ static int64_t best_gap(Span *spans, uint32_t count, int64_t size, int64_t align
   return best >= 0 ? best : top;
 }
 
-/* Places the buffers in the given order; returns where the last one ends. */
-static int64_t place(Node *nodes, Node *const *order, uint32_t count, Span *spans, int64_t align) {
+/* Places the buffers in the given order, those in `stay` where they are; returns where the last one
+ * ends. */
+static int64_t place(Node *nodes, Node *const *order, uint32_t count, const bool *stay, Span *spans,
+                     int64_t align) {
   int64_t arena = 0;
   for (uint32_t i = 0; i < count; i++)
-    order[i]->placed = false;
+    order[i]->placed = stay && stay[order[i]->index];
   for (uint32_t i = 0; i < count; i++) {
     Node *n = order[i];
+    if (n->placed) {
+      int64_t top = n->buffer->offset + n->buffer->size;
+      arena = top > arena ? top : arena;
+      continue;
+    }
     uint32_t nspans = 0;
     for (uint32_t k = 0; k < n->meets.count; k++) {
       const Node *other = &nodes[n->meets.data[k]];
@@ -104,15 +111,13 @@ static int64_t place(Node *nodes, Node *const *order, uint32_t count, Span *span
   return arena;
 }
 
-int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count,
-                            int64_t align) {
-  Node *nodes = GLOW_NEW_ARRAY(scratch, Node, count);
-  Node **order = GLOW_NEW_ARRAY(scratch, Node *, count);
+/* The buffers that are not empty; -1 if their sizes do not add up. */
+static int64_t list(Node *nodes, Node **order, GlowPlanBuffer *buffers, uint32_t count,
+                    int64_t align) {
   uint32_t live = 0;
   int64_t total = 0; /* every offset stays below this, so it bounds all sums */
   for (uint32_t i = 0; i < count; i++) {
     nodes[i] = (Node){.buffer = &buffers[i], .index = i};
-    buffers[i].offset = 0;
     if (is_empty(&buffers[i]))
       continue;
     order[live++] = &nodes[i];
@@ -120,16 +125,41 @@ int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_
         __builtin_add_overflow(total, align, &total))
       return -1;
   }
+  return live;
+}
+
+int64_t glow_memplan_fill(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count,
+                          int64_t align, const bool *stay) {
+  Node *nodes = GLOW_NEW_ARRAY(scratch, Node, count);
+  Node **order = GLOW_NEW_ARRAY(scratch, Node *, count);
+  int64_t live = list(nodes, order, buffers, count, align);
+  if (live <= 0)
+    return live;
+  find_meetings(scratch, nodes, order, (uint32_t)live);
+  qsort(order, (size_t)live, sizeof *order, by_size);
+  return place(nodes, order, (uint32_t)live, stay, GLOW_NEW_ARRAY(scratch, Span, live), align);
+}
+
+int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count,
+                            int64_t align) {
+  Node *nodes = GLOW_NEW_ARRAY(scratch, Node, count);
+  Node **order = GLOW_NEW_ARRAY(scratch, Node *, count);
+  for (uint32_t i = 0; i < count; i++)
+    buffers[i].offset = 0;
+  int64_t found = list(nodes, order, buffers, count, align);
+  if (found < 0)
+    return -1;
+  uint32_t live = (uint32_t)found;
   Span *spans = GLOW_NEW_ARRAY(scratch, Span, live);
   find_meetings(scratch, nodes, order, live); /* leaves them in the order of their beginnings */
-  int64_t by_time = place(nodes, order, live, spans, align);
+  int64_t by_time = place(nodes, order, live, NULL, spans, align);
   int64_t *offsets = GLOW_NEW_ARRAY(scratch, int64_t, live);
   Node **timed = glow_arena_copy(scratch, order, live * sizeof *order);
   for (uint32_t i = 0; i < live; i++)
     offsets[i] = timed[i]->buffer->offset;
   if (live)
     qsort(order, live, sizeof *order, by_size);
-  int64_t arena = place(nodes, order, live, spans, align);
+  int64_t arena = place(nodes, order, live, NULL, spans, align);
   if (arena <= by_time)
     return arena;
   for (uint32_t i = 0; i < live; i++)

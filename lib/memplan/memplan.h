@@ -31,6 +31,11 @@ int64_t glow_memplan(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count
 int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count,
                             int64_t align);
 
+/* Fills in the offsets of buffers that are not in `stay`, among those that are; returns the size of
+ * the arena, or -1 if that is over INT64_MAX. */
+int64_t glow_memplan_fill(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count,
+                          int64_t align, const bool *stay);
+
 /* No plan can be smaller: the most bytes that are alive at one time, each buffer but one rounded up
  * to the alignment. -1 if that is over INT64_MAX. */
 int64_t glow_memplan_lower_bound(GlowArena *scratch, const GlowPlanBuffer *buffers, uint32_t count,

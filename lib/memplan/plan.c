@@ -7,14 +7,17 @@
  * the fewest take some milliseconds on a core of 2023, the most about a third of a second. How long
  * a search takes varies widely: with one order it finds a plan after few dead ends, with another
  * none for long. So all limits are tried in several orders with few dead ends first, then with
- * more. */
+ * more.
+ *
+ * Of more buffers than can be searched the large ones are planned so, and the small ones are put
+ * into the gaps. */
 #include "memplan/search.h"
 
 static const uint64_t most_steps = UINT64_C(120) * 1000 * 1000;
 static const uint64_t least_steps = 2 * 1000 * 1000, steps_per_byte = 2000;
 static const GlowSearchOrder orders[] = {GLOW_SEARCH_LOWEST_TIGHT, GLOW_SEARCH_LOWEST,
                                          GLOW_SEARCH_FEWEST};
-enum { ORDERS = sizeof orders / sizeof *orders, FEW = 500, MORE = 8, COARSE = 64 };
+enum { ORDERS = sizeof orders / sizeof *orders, FEW = 500, MORE = 8, COARSE = 64, LARGE = 4096 };
 
 typedef struct Planner {
   GlowPlanBuffer *buffers;
@@ -98,6 +101,33 @@ static int64_t unit_of(const GlowPlanBuffer *buffers, uint32_t count, int64_t al
   return unit;
 }
 
+/* Plans the buffers that take at least a part of the bound, then the others between them. The plan
+ * stays if it is smaller than the one that stands. */
+static void plan_large(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count, int64_t align,
+                       GlowPlanReport *report) {
+  GlowPlanBuffer *all = glow_arena_copy(scratch, buffers, count * sizeof *buffers);
+  GlowPlanBuffer *large = GLOW_NEW_ARRAY(scratch, GlowPlanBuffer, count);
+  bool *stay = GLOW_NEW_ARRAY(scratch, bool, count);
+  uint32_t many = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if ((stay[i] = buffers[i].size >= report->bound / LARGE))
+      large[many++] = buffers[i];
+  GlowPlanReport of_large;
+  if (many == count || glow_memplan(scratch, large, many, align, &of_large) < 0)
+    return;
+  for (uint32_t i = 0, next = 0; i < count; i++)
+    if (stay[i])
+      all[i].offset = large[next++].offset;
+  int64_t arena = glow_memplan_fill(scratch, all, count, align, stay);
+  report->steps = of_large.steps;
+  if (arena < 0 || arena >= report->best)
+    return;
+  report->best = arena;
+  report->exact = arena == report->bound;
+  for (uint32_t i = 0; i < count; i++)
+    buffers[i].offset = all[i].offset;
+}
+
 int64_t glow_memplan(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count, int64_t align,
                      GlowPlanReport *report) {
   *report = (GlowPlanReport){0};
@@ -107,8 +137,12 @@ int64_t glow_memplan(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t count
   if (report->bound < 0 || report->greedy < 0)
     return -1;
   Planner p = {.buffers = buffers, .count = count, .report = report};
-  if (report->exact || !(p.search = glow_search_create(scratch, buffers, count, align)))
+  if (report->exact)
     return report->best;
+  if (!(p.search = glow_search_create(scratch, buffers, count, align))) {
+    plan_large(scratch, buffers, count, align, report);
+    return report->best;
+  }
   p.offsets = GLOW_NEW_ARRAY(scratch, int64_t, count);
   p.unit = unit_of(buffers, count, align);
   p.low = report->bound;

@@ -18,10 +18,26 @@ static const GlowNode *barrier_at(const GlowUse *u) {
   return n->op == GLOW_OP_BARRIER && u == &n->operands[GLOW_BARRIER_IN_X] ? n : NULL;
 }
 
-/* Whether v is computed into an output, is what a Barrier lets through, or is one number that a
- * node makes of nothing. */
+static bool is_of_loop(const GlowNode *n, const GlowType *t) {
+  return GLOW_HAS(glow_node_desc(n), ELEMENTWISE) && n->nresults == 1 &&
+         glow_type_is_same_shape(n->results[0].type, t) && n->results[0].type->layout == t->layout;
+}
+
+/* Nothing but what such loops take along stands between v and its reader. */
+bool glow_turn_is_on_the_way(const GlowValue *v) {
+  const GlowNode *n = v->def.node, *reader = v->uses ? v->uses->user : NULL;
+  if (!reader || v->uses->next || !is_of_loop(n, v->type) || !is_of_loop(reader, v->type))
+    return false;
+  for (n = n->next; n && n != reader; n = n->next)
+    if (!is_of_loop(n, v->type) && n->op != GLOW_OP_SAVE && n->op != GLOW_OP_SPLAT)
+      return false;
+  return n != NULL;
+}
+
+/* Whether v is computed into an output, is what a Barrier lets through, one number that a node
+ * makes of nothing, or an element on its way through a loop. */
 bool glow_turn_is_free(const GlowValue *v) {
-  if (v->def.node->op == GLOW_OP_BARRIER)
+  if (v->def.node->op == GLOW_OP_BARRIER || glow_turn_is_on_the_way(v))
     return true;
   for (const GlowUse *u = v->uses; u; u = u->next)
     if (ends(u->user) && u->user->block->owner == GLOW_BLOCK_FUNCTION)

@@ -13,7 +13,8 @@ typedef struct GlowTurn {
 } GlowTurn;
 
 /* Numbers the nodes of f and finds its turn. Values that are saved or returned, that a Barrier lets
- * through, and single numbers count as nothing. Memory is the arena's. */
+ * through, that one loop computes and reads, and single numbers count as nothing. Memory is the
+ * arena's. */
 GlowTurn glow_turn_find(GlowArena *arena, GlowFunction *f);
 /* The room of a value; 0 if its extents are open. */
 int64_t glow_turn_bytes(const GlowValue *v);
@@ -21,6 +22,8 @@ int64_t glow_turn_bytes(const GlowValue *v);
  * its results among them, of values that node `from` or a later one computes. */
 int64_t glow_turn_result_bytes(const GlowNode *n);
 int64_t *glow_turn_alive(GlowArena *arena, const GlowTurn *t, uint32_t from);
+/* Whether v is an element of a loop that its only reader is in, too. */
+bool glow_turn_is_on_the_way(const GlowValue *v);
 /* Whether the result v counts as nothing. */
 bool glow_turn_is_free(const GlowValue *v);
 /* Whether the second part computes with the value that u uses. */

@@ -136,6 +136,30 @@ static void blocks(GlowContext *ctx) {
   EXPECT(searched > 20, "greedy was enough for %u of 60", 60 - searched);
 }
 
+/* Blocks with so many small buffers besides that only the large ones are searched: above them there
+ * is no more than twice what the small ones take at one time; greedy placement wastes large ones. */
+static void many(GlowContext *ctx) {
+  enum { SMALL = 1500, LIVES = 4 };
+  uint32_t searched = 0;
+  for (int round = 0; round < 20; round++) {
+    GlowArena *arena = glow_arena_create(ctx);
+    GlowPlanBuffer *b = GLOW_NEW_ARRAY(arena, GlowPlanBuffer, 64 + SMALL);
+    int64_t align = 64, whole = 100 * 640000;
+    uint32_t n = cut_block(b, 20 + draw(40), SMALL + LIVES, 100, 640000);
+    for (uint32_t i = 0; i < SMALL; i++)
+      b[n++] = (GlowPlanBuffer){.size = 1 + draw(64), .start = i, .end = i + LIVES};
+    GlowPlanReport r;
+    check_legal(b, n, align, glow_memplan(arena, b, n, align, &r));
+    EXPECT(r.best <= whole + 2 * LIVES * align, "%u buffers of %ld bytes and small ones take %ld", n,
+           (long)whole, (long)r.best);
+    EXPECT(r.best >= r.bound && r.best <= r.greedy, "%ld is not between bound and greedy plan",
+           (long)r.best);
+    searched += r.greedy > r.best;
+    glow_arena_destroy(arena);
+  }
+  EXPECT(searched > 5, "greedy was enough for %u of 20", 20 - searched);
+}
+
 static void fixed_cases(GlowArena *arena) {
   GlowPlanBuffer chain[] = {{100, 0, 2, -1}, {50, 1, 3, -1}, {100, 2, 4, -1}};
   EXPECT(glow_memplan_greedy(arena, chain, 3, 1) == 150, "a chain needs its largest neighbours");
@@ -167,6 +191,7 @@ int main(void) {
   fixed_cases(arena);
   random_cases(ctx);
   blocks(ctx);
+  many(ctx);
   glow_context_destroy(ctx);
   return unit_finish();
 }

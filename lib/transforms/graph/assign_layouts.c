@@ -5,7 +5,8 @@
  *                                           y = Relayout(Relu(c))
  *
  * Nodes with a choice begin a blocked stretch. Element-wise nodes, Concat, Slice, Split, Pad and
- * Resize join it if the larger part of what they read is in it. Pieces may begin inside a block.
+ * Resize join it if the larger part of what they read is in it; a Resize to more elements also if
+ * those who read it would lay out the larger result. Pieces may begin inside a block.
  * Maps of bytes have all channels in one block; element-wise nodes and BitCast alone join these.
  * Relayouts that meet cancel, so that they remain where a stretch is entered and left. Small
  * operands with one value for each channel stay plain; constants are relaid out in `eval`
@@ -237,8 +238,29 @@ static bool resize_keeps_channels(const GlowNode *n) {
   return known != NULL;
 }
 
+/* Whether n makes more elements than it reads, and element-wise nodes that are its only readers
+ * read as many in blocks already: then the smaller operand is laid out, not the result. */
+static bool grows_into_blocks(const Assign *a, const GlowNode *n) {
+  const GlowValue *y = &n->results[0];
+  const GlowType *x = glow_node_in(n, 0)->type;
+  if (!is_blockable(x) || glow_type_elements(x) >= glow_type_elements(y->type) || !y->uses)
+    return false;
+  for (const GlowUse *u = y->uses; u; u = u->next) {
+    bool blocked = false;
+    for (uint32_t i = 0; i < u->user->noperands; i++) {
+      GlowValue *v = u->user->operands[i].value;
+      blocked |= v && v != y && is_blocked(a, v) &&
+                 glow_type_elements(v->type) >= glow_type_elements(y->type);
+    }
+    if (!blocked || !GLOW_HAS(glow_node_desc(u->user), ANY_LAYOUT))
+      return false;
+  }
+  return true;
+}
+
 static bool plan_resize(Assign *a, GlowNode *n, Plan *p) {
-  if (!has_blockable_results(n) || !joins(a, n, 1) || !resize_keeps_channels(n))
+  if (!has_blockable_results(n) || !(joins(a, n, 1) || grows_into_blocks(a, n)) ||
+      !resize_keeps_channels(n))
     return false;
   p->out = a->blocked;
   p->ins[0] = glow_value_in(&a->relayouts, p->ins[0], a->blocked, n);

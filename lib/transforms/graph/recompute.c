@@ -5,6 +5,9 @@
  * forward and a backward part. Where a single value goes on, the first part is cut into stages. A
  * plan says which stages keep what the second part needs of them, and which run again, from the
  * value before them, in front of the first node that reads what they compute (lib/memplan/chain.h).
+ * Small values stay, such as the statistics of a normalization, and copies read them. Before all
+ * that, updates are put behind the derivatives that they read (transforms/early.h).
+ *
  * The copies have the names of the originals with numbers behind them. They read the value before
  * the first of their stages, or the inputs of the function, through Barriers, which wait for a
  * value of the second part: so no later pass merges copies with their originals, or starts them
@@ -20,16 +23,22 @@
 #include "memplan/chain.h"
 #include "ops/infer.h"
 #include "support/sizes.h"
+#include "transforms/early.h"
 #include "transforms/transforms.h"
 #include "transforms/turn.h"
 
-enum { TRIES = 8 };
+enum {
+  GRID = 8,    /* plans that are tried at first, */
+  TRIES = 8,   /* and those between the best of them and the next */
+  SMALL = 4096 /* a value is small if it takes less than this part of the peak */
+};
 
 typedef struct Recompute {
   GlowArena *arena;
   GlowTurn turn;
   int64_t *alive;            /* by node: bytes that are alive while it runs */
   int64_t *late;             /* by node: those of the second part's values */
+  bool *needed;              /* by node: large values that the second part reads need it */
   GLOW_VEC(uint32_t) begins; /* by stage: its first node; that of the turn behind the last */
   GLOW_VEC(GlowChainStage) stages;
   const GlowChain *plan;
@@ -44,14 +53,37 @@ static int64_t cost_of(const GlowNode *n) {
   return cost < 0 ? 0 : cost;
 }
 
+/* Whether v stays alive even if the stage that computes it runs again, since it takes so little:
+ * the statistics of a normalization, for example. */
+static bool is_small(const Recompute *r, const GlowValue *v) {
+  return v->def.node->op != GLOW_OP_BARRIER && glow_turn_bytes(v) < r->turn.peak / SMALL;
+}
+
+/* The uses of v that a copy may serve. */
+static GlowUse *late_uses(const Recompute *r, const GlowValue *v) {
+  return is_small(r, v) ? NULL : v->uses;
+}
+
+/* Marks the nodes of the first part that large values of the second part's are computed of. */
+static void find_needed(Recompute *r) {
+  r->needed = GLOW_NEW_ARRAY(r->arena, bool, r->turn.nodes.count);
+  for (uint32_t i = r->turn.at; i-- > 0;)
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
+      const GlowValue *v = &r->turn.nodes.data[i]->results[k];
+      for (const GlowUse *u = late_uses(r, v); u; u = u->next)
+        r->needed[i] |= glow_turn_reads_late(&r->turn, u) ||
+                        (u->user->order < r->turn.at && r->needed[u->user->order]);
+    }
+}
+
 /* The bytes of its own values that the second part has alive in front of the first node that reads
- * results of the nodes from `begin` to `end`; and the most bytes that are alive from this to the
- * last of such nodes, besides what this stage and those before it have saved. */
+ * large results of the nodes from `begin` to `end`; and the most bytes that are alive from this to
+ * the last of such nodes, besides what this stage and those before it have saved. */
 static void measure_late(const Recompute *r, uint32_t begin, uint32_t end, GlowChainStage *s) {
   uint32_t first = r->turn.nodes.count, last = 0;
   for (uint32_t i = begin; i < end; i++)
     for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++)
-      for (const GlowUse *u = r->turn.nodes.data[i]->results[k].uses; u; u = u->next)
+      for (const GlowUse *u = late_uses(r, &r->turn.nodes.data[i]->results[k]); u; u = u->next)
         if (glow_turn_reads_late(&r->turn, u)) {
           first = u->user->order < first ? u->user->order : first;
           last = u->user->order > last ? u->user->order : last;
@@ -71,11 +103,11 @@ static int64_t bytes_of_run(const Recompute *r, uint32_t begin, uint32_t end) {
   int64_t alive = 0, most = 0;
   int64_t *ends_at = GLOW_NEW_ARRAY(r->arena, int64_t, end - begin + 1);
   for (uint32_t i = begin; i < end; i++) {
-    alive += glow_turn_result_bytes(r->turn.nodes.data[i]);
+    alive += r->needed[i] ? glow_turn_result_bytes(r->turn.nodes.data[i]) : 0;
     for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
       const GlowValue *v = &r->turn.nodes.data[i]->results[k];
       uint32_t last = glow_turn_is_free(v) ? end : glow_turn_last_use(v, UINT32_MAX);
-      if (last < end)
+      if (last < end && r->needed[i])
         ends_at[last - begin] += glow_turn_bytes(v);
     }
     most = alive > most ? alive : most;
@@ -91,8 +123,8 @@ static GlowChainStage make_stage(const Recompute *r, uint32_t begin, uint32_t en
   GlowChainStage s = {0};
   for (uint32_t i = begin; i < end; i++) {
     const GlowNode *n = r->turn.nodes.data[i];
-    s.cost += cost_of(n);
-    s.fixed |= !GLOW_HAS(glow_node_desc(n), PURE) || n->nregions;
+    s.cost += r->needed[i] ? cost_of(n) : 0;
+    s.fixed |= (!GLOW_HAS(glow_node_desc(n), PURE) && n->op != GLOW_OP_SAVE) || n->nregions;
     for (uint32_t k = 0; k < n->nresults; k++)
       if (&n->results[k] == boundary || glow_turn_is_kept(&r->turn, &n->results[k]))
         s.saved += glow_turn_bytes(&n->results[k]);
@@ -105,25 +137,34 @@ static GlowChainStage make_stage(const Recompute *r, uint32_t begin, uint32_t en
   return s;
 }
 
-/* Cuts the first part where one value goes on that is kept anyway. */
+/* Whether a single large value goes on in front of node p, for the first time, and is kept. */
+static bool is_cut(const Recompute *r, const uint32_t *crossing, const GlowValue **over,
+                   uint32_t p) {
+  return crossing[p] == 1 && (crossing[p - 1] != 1 || over[p - 1] != over[p]) &&
+         glow_turn_is_kept(&r->turn, over[p]);
+}
+
+/* Cuts the first part where one value goes on that is kept anyway. Small values, such as the
+ * statistics of a normalization, may go on besides: they stay. */
 static void find_stages(Recompute *r) {
   uint32_t *crossing = GLOW_NEW_ARRAY(r->arena, uint32_t, r->turn.at + 2), count = 0, cuts = 0;
   const GlowValue **over = GLOW_NEW_ARRAY(r->arena, const GlowValue *, r->turn.at + 2);
   for (uint32_t i = 0; i < r->turn.at; i++)
     for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
       const GlowValue *v = &r->turn.nodes.data[i]->results[k];
-      uint32_t last = glow_turn_is_free(v) ? i : glow_turn_last_use(v, r->turn.at);
+      bool passes = is_small(r, v) || (glow_turn_is_free(v) && !glow_turn_is_on_the_way(v));
+      uint32_t last = passes ? i : glow_turn_last_use(v, r->turn.at);
       for (uint32_t p = i + 1; p <= last; p++) {
         crossing[p]++;
         over[p] = v;
       }
     }
   for (uint32_t p = 1; p < r->turn.at; p++)
-    cuts += crossing[p] == 1 && glow_turn_is_kept(&r->turn, over[p]);
+    cuts += is_cut(r, crossing, over, p);
   uint32_t every = cuts / GLOW_CHAIN_MOST_STAGES + 1, begin = 0;
   glow_vec_push(r->arena, &r->begins, begin);
   for (uint32_t p = 1; p < r->turn.at; p++) {
-    if (crossing[p] != 1 || !glow_turn_is_kept(&r->turn, over[p]) || count++ % every)
+    if (!is_cut(r, crossing, over, p) || count++ % every)
       continue;
     GlowChainStage s = make_stage(r, begin, p, over[p]);
     glow_vec_push(r->arena, &r->stages, s);
@@ -139,19 +180,21 @@ static Recompute analyze(GlowArena *arena, GlowFunction *f) {
   Recompute r = {.arena = arena, .turn = glow_turn_find(arena, f)};
   r.alive = glow_turn_alive(arena, &r.turn, 0);
   r.late = glow_turn_alive(arena, &r.turn, r.turn.at);
-  if (r.turn.at)
+  if (r.turn.at) {
+    find_needed(&r);
     find_stages(&r);
+  }
   return r;
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* The first node of the second part that reads what the stages save; NULL if none does. */
+/* The first node of the second part that reads large values of the stages; NULL if none does. */
 static GlowNode *first_reader(const Recompute *r, GlowChainPart stages) {
   uint32_t first = UINT32_MAX;
   for (uint32_t i = r->begins.data[stages.first]; i < r->begins.data[stages.last + 1]; i++)
     for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++)
-      for (const GlowUse *u = r->turn.nodes.data[i]->results[k].uses; u; u = u->next)
+      for (const GlowUse *u = late_uses(r, &r->turn.nodes.data[i]->results[k]); u; u = u->next)
         if (glow_turn_reads_late(&r->turn, u) && u->user->order < first)
           first = u->user->order;
   return first == UINT32_MAX ? NULL : r->turn.nodes.data[first];
@@ -162,7 +205,7 @@ static void read_copies(const Recompute *r, uint32_t stage, const GlowMap *copie
   for (uint32_t i = r->begins.data[stage]; i < r->begins.data[stage + 1]; i++)
     for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
       GlowValue *v = &r->turn.nodes.data[i]->results[k], *copy = glow_map_get(copies, v);
-      for (GlowUse *u = copy ? v->uses : NULL, *next; u; u = next) {
+      for (GlowUse *u = copy ? late_uses(r, v) : NULL, *next; u; u = next) {
         next = u->next;
         if (glow_turn_reads_late(&r->turn, u))
           glow_use_set(u, copy);
@@ -217,6 +260,8 @@ static void copy_stages(const Recompute *r, GlowBuilder *b, GlowChainPart stages
   GlowValue *after = value_before(r, reader);
   GlowMap *held = glow_map_create(r->arena);
   for (uint32_t i = r->begins.data[stages.first]; i < r->begins.data[stages.last + 1]; i++) {
+    if (!r->needed[i])
+      continue;
     hold_back(r, b, stages.first, r->turn.nodes.data[i], after, copies, held);
     GlowNode *copy = glow_node_clone(b, r->turn.nodes.data[i], copies);
     glow_node_renumber(copy);
@@ -279,30 +324,51 @@ static const GlowChain *try_memory(const Recompute *r, int64_t memory, int64_t *
   return plan;
 }
 
+/* The plans that were tried. */
+typedef struct Search {
+  const Recompute *r;
+  int64_t budget, least;
+  const GlowChain *best; /* the one with the least work whose function stays within the budget */
+} Search;
+
+static bool fits(Search *s, int64_t memory) {
+  int64_t peak;
+  const GlowChain *plan = try_memory(s->r, memory, &peak);
+  s->least = peak < s->least ? peak : s->least;
+  if (!plan || peak > s->budget)
+    return false;
+  if (!s->best || glow_chain_recomputed(plan) < glow_chain_recomputed(s->best))
+    s->best = plan;
+  return true;
+}
+
 /* The plan with the least work, of those tried, whose function stays within the budget. Where
- * stages overlap, the memory of a plan is more or less than what is alive, so plans between the
- * least memory and what is alive now are tried. NULL if none fits; *least is then the fewest bytes
- * alive that were seen. */
+ * stages overlap, the memory of a plan is more or less than what is alive, and the plan with the
+ * least memory need not be the one with the least alive: so plans between the least memory and
+ * what is alive now are tried, first some that lie even, then those above the last that fits. NULL
+ * if none fits; *least is then the fewest bytes alive that were seen. */
 static const GlowChain *find_plan(const Recompute *r, int64_t budget, int64_t *least) {
-  const GlowChainStage *stages = r->stages.data;
+  Search s = {.r = r, .budget = budget, .least = *least};
   uint32_t count = r->stages.count;
-  int64_t peak, high = r->turn.peak, low = glow_chain_least(r->arena, stages, count);
+  int64_t high = r->turn.peak, low = glow_chain_least(r->arena, r->stages.data, count);
   low += low * count / GLOW_CHAIN_SLOTS + 1; /* sizes are rounded up to slots */
-  const GlowChain *best = try_memory(r, low, least);
-  if (!best || *least > budget)
+  int64_t step = (high - low) / GRID, good = -1;
+  for (int64_t i = 0; i < GRID && (step > 0 || i == 0); i++)
+    if (fits(&s, low + i * step))
+      good = i;
+  *least = s.least;
+  if (good < 0)
     return NULL;
+  low += good * step + 1;
+  high = low + step;
   for (int i = 0; i < TRIES && low < high; i++) {
     int64_t middle = low + (high - low) / 2;
-    const GlowChain *plan = try_memory(r, middle, &peak);
-    if (plan && peak <= budget) {
-      if (glow_chain_recomputed(plan) < glow_chain_recomputed(best))
-        best = plan;
+    if (fits(&s, middle))
       low = middle + 1;
-    } else {
+    else
       high = middle;
-    }
   }
-  return best;
+  return s.best;
 }
 
 /* That a budget is too small is an error if it was given, else a remark. */
@@ -346,5 +412,11 @@ bool glow_pass_recompute(GlowPassRun *run) {
   Recompute r = analyze(run->arena, run->function);
   if (!text)
     budget = r.turn.peak / 2;
-  return r.turn.peak <= budget || r.turn.at == 0 || fit(run, &r, budget);
+  if (r.turn.peak <= budget || r.turn.at == 0)
+    return true;
+  glow_save_early(run->arena, run->function);
+  int64_t before = r.turn.peak;
+  r = analyze(run->arena, run->function);
+  r.turn.peak = before > r.turn.peak ? before : r.turn.peak;
+  return fit(run, &r, budget);
 }
