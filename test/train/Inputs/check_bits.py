@@ -21,9 +21,8 @@ import sys
 
 STEPS, BATCH, EPOCHS = 50, 8, 20
 ALLOWED = {"memcpy", "memmove", "memset"}
-# Bytes that the arena, without scratch memory, and the code may have. The aim for the arena is 160 KiB: what is above it are
-# two temporaries as large as the largest weight, decay * weight and momentum * velocity, which a product's epilogue reads.
-ARENA, TEXT = 240 << 10, 256 << 10
+# Bytes that the arena, without scratch memory, and the code may have.
+ARENA, TEXT = 160 << 10, 256 << 10
 TRAIN = "loss=SoftmaxCrossEntropyLoss;optimizer=Momentum;momentum=0.9;decay=1e-4;rate=0.02;schedule=cosine;steps=3580"
 BUNDLES = {  # a row of isa.def: compiler, flags, emulator
     "x86-64-v2": (["cc"], [], []),
