@@ -117,9 +117,19 @@ GlowStatus glow_executable_write(const GlowExecutable *e, const char *path) {
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
+/* The value of a variable whose extents are open. */
+typedef struct Resizable {
+  GlowTensor tensor;
+  GlowType type; /* of the tensor, once it has been resized */
+} Resizable;
+
+size_t glow_state_value_bytes(const GlowExecValue *v) {
+  return glow_type_is_static(v->type) ? sizeof(GlowTensor) : sizeof(Resizable);
+}
+
 /* Memory for a variable with its first value. NULL: out of memory. */
 static GlowTensor *first_value(const GlowExecValue *v) {
-  GlowTensor *t = calloc(1, sizeof *t);
+  GlowTensor *t = calloc(1, glow_state_value_bytes(v));
   if (!t)
     return NULL;
   int64_t bytes = glow_type_bytes(v->room);
@@ -167,6 +177,13 @@ GlowState *glow_state_make(GlowExecutable *e) {
 }
 
 const GlowTensor *glow_state_value(const GlowState *s, uint32_t i) { return s->values[i]; }
+
+void glow_state_resize(GlowState *s, uint32_t i, const GlowType *type) {
+  Resizable *r = (Resizable *)s->values[i];
+  r->type = *type;
+  r->tensor.type = &r->type;
+  r->tensor.bytes = (size_t)glow_type_bytes(type);
+}
 
 void glow_state_destroy(GlowState *s) {
   if (!s)

@@ -164,5 +164,10 @@ GlowState *glow_state_make(GlowExecutable *e);
 /* The value of a variable now, NULL if no program touches it. Borrowed, until the next run or
  * glow_state_destroy. */
 const GlowTensor *glow_state_value(const GlowState *s, uint32_t i);
+/* Bytes of what describes the value of a variable of an entry that is walked. */
+size_t glow_state_value_bytes(const GlowExecValue *v);
+/* Gives variable i, which is of such an entry and whose type has open extents, the extents of
+ * `type`. Nothing is allocated. */
+void glow_state_resize(GlowState *s, uint32_t i, const GlowType *type);
 
 #endif

@@ -338,10 +338,10 @@ static bool take_operands(GlowExecution *x, GlowState *s, const GlowTensor *cons
 /* Whether inputs and variables that name the same symbol have the same extent there. */
 static GlowStatus check_extents(GlowExecution *x, const GlowState *s,
                                 const GlowTensor *const *inputs) {
-  if (!glow_entry_has_ranges(x->entry))
+  if (!glow_entry_has_ranges(x->entry) || glow_entry_extents_agree(x->entry, s, inputs))
     return GLOW_OK;
   lock(x);
-  GlowStatus status = glow_entry_check_extents(x->entry, s, inputs);
+  GlowStatus status = glow_entry_report_extents(x->entry, s, inputs);
   unlock(x);
   return status;
 }
@@ -359,10 +359,8 @@ static void give_back(GlowExecution *x, GlowState *s) {
 static void grow(const GlowExecution *x, GlowState *s) {
   for (uint32_t i = 0; s && i < x->entry->executable->nstorage; i++) {
     const GlowType *after = x->now->values[i].after;
-    if (!after)
-      continue;
-    s->values[i]->type = after;
-    s->values[i]->bytes = (size_t)glow_type_bytes(after);
+    if (after)
+      glow_state_resize(s, i, after);
   }
 }
 
@@ -448,11 +446,20 @@ static void walk_profiled(GlowExecution *x) {
     glow_profile_end(x->profile);
 }
 
+/* The interpreter compares types by address. */
+static void intern_types(GlowExecution *x) {
+  for (uint32_t i = 0; i < x->now->nvalues; i++)
+    if (x->tensors[i].type)
+      x->tensors[i].type = glow_type_interned(x->entry->executable->ctx, x->tensors[i].type);
+}
+
 /* Runs with HOST steps take turns. */
 static GlowStatus walk_hosted(GlowExecution *x) {
   const GlowEntry *e = x->now;
   lock(x);
-  GlowStatus status = call_engine(x, e->engine->begin);
+  GlowStatus status = call_engine(x, intern_types);
+  if (status == GLOW_OK)
+    status = call_engine(x, e->engine->begin);
   if (status == GLOW_OK) {
     walk_profiled(x);
     status = call_engine(x, e->engine->end);

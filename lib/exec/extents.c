@@ -7,6 +7,7 @@ typedef struct Agreement {
   const GlowEntry *entry;
   const GlowState *state;
   const GlowTensor *const *inputs;
+  bool tell; /* with diagnostics; without, nothing of the context is touched */
   bool ok;
 } Agreement;
 
@@ -57,9 +58,10 @@ static void check_definition(Agreement *g, const GlowExecValue *v, uint32_t a, i
   int64_t follows;
   if (!glow_extent_number(e, extent_of, g, &follows) || follows == size)
     return;
-  glow_error(e->ctx, v->loc, "input '%s' has extent %lld along axis %u, but $%s = %s is %lld",
-             v->name, (long long)size, a, e->symbol, e->text, (long long)follows);
   g->ok = false;
+  if (g->tell)
+    glow_error(e->ctx, v->loc, "input '%s' has extent %lld along axis %u, but $%s = %s is %lld",
+               v->name, (long long)size, a, e->symbol, e->text, (long long)follows);
 }
 
 /* Compares the extent of axis a of value i with the others that have its symbol. */
@@ -75,11 +77,12 @@ static void check_extent(Agreement *g, uint32_t i, uint32_t a) {
   int64_t first = first_extent(g, d->extent, &other);
   if (first == size)
     return;
-  glow_error(d->extent->ctx, v->loc,
-             "%s '%s' has extent %lld along axis %u, but $%s is %lld by '%s'",
-             v->memory == GLOW_MEMORY_VARIABLE ? "variable" : "input", v->name, (long long)size, a,
-             d->symbol, (long long)first, other);
   g->ok = false;
+  if (g->tell)
+    glow_error(d->extent->ctx, v->loc,
+               "%s '%s' has extent %lld along axis %u, but $%s is %lld by '%s'",
+               v->memory == GLOW_MEMORY_VARIABLE ? "variable" : "input", v->name, (long long)size,
+               a, d->symbol, (long long)first, other);
 }
 
 /* Compares what follows from extents with its range. */
@@ -88,14 +91,13 @@ static void check_range(Agreement *g, const GlowExtent *e) {
   if (!e->form || !glow_extent_number(e, extent_of, g, &size) ||
       glow_dim_allows(glow_dim_ranged(e), size))
     return;
-  glow_error(e->ctx, g->entry->loc, "$%s = %s is %lld, out of %s", e->symbol, e->text,
-             (long long)size, glow_extent_str(e->ctx, e));
   g->ok = false;
+  if (g->tell)
+    glow_error(e->ctx, g->entry->loc, "$%s = %s is %lld, out of %s", e->symbol, e->text,
+               (long long)size, glow_extent_str(e->ctx, e));
 }
 
-static void check_extents(GlowContext *ctx, void *agreement) {
-  Agreement *g = agreement;
-  (void)ctx;
+static void check_all(Agreement *g) {
   for (uint32_t i = 0; i < g->entry->nvalues; i++)
     for (uint32_t a = 0; a < g->entry->values[i].type->rank; a++)
       check_extent(g, i, a);
@@ -111,9 +113,21 @@ bool glow_entry_has_ranges(const GlowEntry *e) {
   return false;
 }
 
-GlowStatus glow_entry_check_extents(const GlowEntry *e, const GlowState *s,
-                                    const GlowTensor *const *inputs) {
-  Agreement g = {e, s, inputs, true};
-  GlowStatus status = glow_protect(e->executable->ctx, check_extents, &g);
-  return status != GLOW_OK ? status : g.ok ? GLOW_OK : GLOW_BAD_INPUT;
+bool glow_entry_extents_agree(const GlowEntry *e, const GlowState *s,
+                              const GlowTensor *const *inputs) {
+  Agreement g = {e, s, inputs, false, true};
+  check_all(&g);
+  return g.ok;
+}
+
+static void tell_all(GlowContext *ctx, void *agreement) {
+  (void)ctx;
+  check_all(agreement);
+}
+
+GlowStatus glow_entry_report_extents(const GlowEntry *e, const GlowState *s,
+                                     const GlowTensor *const *inputs) {
+  Agreement g = {e, s, inputs, true, true};
+  GlowStatus status = glow_protect(e->executable->ctx, tell_all, &g);
+  return status != GLOW_OK ? status : GLOW_BAD_INPUT;
 }

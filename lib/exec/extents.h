@@ -10,9 +10,12 @@ bool glow_entry_has_ranges(const GlowEntry *e);
 int64_t glow_entry_extent(const GlowEntry *e, const GlowState *s, const GlowTensor *const *inputs,
                           uint32_t i, uint32_t axis);
 /* Whether inputs and variables that name the same symbol have the same extent there, and what
- * follows from these lies in its range; inputs[i] is the tensor of value i, or NULL. BAD_INPUT
- * after a diagnostic. Under the executable's lock. */
-GlowStatus glow_entry_check_extents(const GlowEntry *e, const GlowState *s,
-                                    const GlowTensor *const *inputs);
+ * follows from these lies in its range; inputs[i] is the tensor of value i, or NULL. From any
+ * thread: nothing but these is read. */
+bool glow_entry_extents_agree(const GlowEntry *e, const GlowState *s,
+                              const GlowTensor *const *inputs);
+/* Says what does not agree. BAD_INPUT, or what the context throws. Under the executable's lock. */
+GlowStatus glow_entry_report_extents(const GlowEntry *e, const GlowState *s,
+                                     const GlowTensor *const *inputs);
 
 #endif

@@ -167,7 +167,8 @@ static void add_storage(const GlowExecutable *e, GlowMemory *m) {
     if (!v || v->memory == GLOW_MEMORY_PORT)
       continue;
     if (v->memory == GLOW_MEMORY_VARIABLE)
-      m->state += (size_t)glow_exec_round(bytes > 0 ? (int64_t)bytes : 1) + sizeof(GlowTensor);
+      m->state += (size_t)glow_exec_round(bytes > 0 ? (int64_t)bytes : 1) +
+                  glow_state_value_bytes(v);
     else if (is_shared(e, i, v))
       m->shared += bytes;
     else

@@ -24,15 +24,17 @@ typedef struct Run {
   char text[TEXT];
   GlowTensor *tensors;       /* by value */
   const GlowTensor **inputs; /* by value */
+  GlowType *types;           /* by port: with the caller's extents */
   GlowBuffer *results;       /* by port; data NULL: none */
   Range *ranges;             /* by port */
   int64_t *extents;          /* by port, GLOW_MAX_RANK each */
 } Run;
 
 int64_t glow_run_extra(const GlowEntry *e, const GlowHomeEntry *entry) {
+  size_t port =
+      sizeof(GlowType) + sizeof(GlowBuffer) + sizeof(Range) + GLOW_MAX_RANK * sizeof(int64_t);
   return (int64_t)(sizeof(Run) + e->nvalues * (sizeof(GlowTensor) + sizeof(GlowTensor *)) +
-                   entry->nports *
-                       (sizeof(GlowBuffer) + sizeof(Range) + GLOW_MAX_RANK * sizeof(int64_t)));
+                   entry->nports * port);
 }
 
 static void begin(GlowExecution *x, const GlowHomeEntry *entry, bool outputs) {
@@ -41,7 +43,8 @@ static void begin(GlowExecution *x, const GlowHomeEntry *entry, bool outputs) {
   r->outputs = outputs;
   r->tensors = (GlowTensor *)(r + 1);
   r->inputs = (const GlowTensor **)(r->tensors + x->entry->nvalues);
-  r->results = (GlowBuffer *)(r->inputs + x->entry->nvalues);
+  r->types = (GlowType *)(r->inputs + x->entry->nvalues);
+  r->results = (GlowBuffer *)(r->types + entry->nports);
   r->ranges = (Range *)(r->results + entry->nports);
   r->extents = (int64_t *)(r->ranges + entry->nports);
 }
@@ -176,7 +179,13 @@ static GlowStatus take_buffer(GlowExecution *x, Run *r, uint32_t i, const GlowBu
     x->places[p->value] = b->data;
   if (!v->read)
     return GLOW_OK;
-  const GlowType *type = glow_port_type(x->entry->executable, v->type, b->extents);
+  const GlowType *type = v->type;
+  if (!x->entry->program) {
+    type = glow_port_type(x->entry->executable, type, b->extents);
+  } else if (!glow_type_is_static(type)) {
+    glow_type_fill(&r->types[i], type, b->extents);
+    type = &r->types[i];
+  }
   if (!type)
     return GLOW_NO_MEMORY;
   r->tensors[p->value] = (GlowTensor){.type = type, .data = b->data, .bytes = bytes};

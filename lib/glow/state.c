@@ -77,11 +77,10 @@ static void copy_bytes(GlowState *to, const GlowState *from) {
   const struct GlowHome *home = to->executable->home;
   for (uint32_t k = 0; k < home->nvariables; k++) {
     uint32_t i = home->variables[k].value;
-    GlowTensor *t = to->values[i];
     const GlowTensor *v = from->values[i];
-    memcpy(t->data, v->data, v->bytes);
-    t->type = v->type;
-    t->bytes = v->bytes;
+    memcpy(to->values[i]->data, v->data, v->bytes);
+    if (v->type != to->values[i]->type)
+      glow_state_resize(to, i, v->type);
   }
 }
 
@@ -183,20 +182,21 @@ static void replace(GlowContext *ctx, void *arg) {
 
 static GlowStatus set(GlowState *s, uint32_t i, const GlowType *declared, const GlowBuffer *b) {
   GlowExecutable *e = s->executable;
-  const GlowType *type = glow_port_type(e, declared, b->extents);
-  if (!type)
-    return GLOW_NO_MEMORY;
   if (valuer(e)) {
-    Replace r = {s, i, type, b};
+    Replace r = {s, i, glow_port_type(e, declared, b->extents), b};
+    if (!r.type)
+      return GLOW_NO_MEMORY;
     pthread_mutex_lock(&e->lock);
     GlowStatus status = glow_protect(e->ctx, replace, &r);
     pthread_mutex_unlock(&e->lock);
     return status;
   }
-  GlowTensor *t = s->values[i];
-  t->type = type;
-  t->bytes = (size_t)glow_type_bytes(type);
-  memmove(t->data, b->data, t->bytes);
+  GlowType type;
+  if (!glow_type_is_static(declared)) {
+    glow_type_fill(&type, declared, b->extents);
+    glow_state_resize(s, i, &type);
+  }
+  memmove(s->values[i]->data, b->data, s->values[i]->bytes);
   return GLOW_OK;
 }
 

@@ -82,7 +82,7 @@ static GlowString load_string(const void *data, int64_t i) {
 }
 
 GlowTensor *glow_tensor_copy(GlowContext *ctx, const GlowTensor *t) {
-  GlowTensor *copy = glow_tensor_create_unset(ctx, t->type);
+  GlowTensor *copy = glow_tensor_create_unset(ctx, glow_type_interned(ctx, t->type));
   GlowDefer defer;
   glow_defer_push(ctx, &defer, glow_tensor_free_fn, copy);
   for (uint32_t i = 0; i < t->count; i++)

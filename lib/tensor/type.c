@@ -171,6 +171,14 @@ const GlowType *glow_type_with_layout(GlowContext *ctx, const GlowType *t,
   return intern(ctx, &n);
 }
 
+const GlowType *glow_type_interned(GlowContext *ctx, const GlowType *t) { return intern(ctx, t); }
+
+void glow_type_fill(GlowType *to, const GlowType *t, const int64_t *extents) {
+  *to = *t;
+  for (uint32_t a = 0; a < t->rank; a++)
+    to->dims[a] = GLOW_EXACT(extents[a]);
+}
+
 const GlowType *glow_type_room(GlowContext *ctx, const GlowType *t) {
   GlowDim dims[GLOW_MAX_RANK];
   if (!glow_type_is_tensor(t) || glow_type_is_static(t))

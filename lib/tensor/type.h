@@ -140,6 +140,11 @@ const GlowType *glow_type_with_dims(GlowContext *ctx, const GlowType *t, uint32_
                                     const GlowDim *dims); /* drops layout */
 const GlowType *glow_type_with_layout(GlowContext *ctx, const GlowType *t,
                                       const GlowLayout *layout);
+/* The context's type that equals t, which may be nobody's. */
+const GlowType *glow_type_interned(GlowContext *ctx, const GlowType *t);
+/* *to is tensor type t with exact extents. It is not interned: for runs, which touch no context.
+ * No two such types are to be compared by address. */
+void glow_type_fill(GlowType *to, const GlowType *t, const int64_t *extents);
 /* The type of the memory for values of t, a bounded tensor type: bounds become exact extents. Types
  * that are static or no tensors are returned as they are. */
 const GlowType *glow_type_room(GlowContext *ctx, const GlowType *t);
