@@ -66,6 +66,8 @@ bool glow_node_pool(const GlowNode *n, GlowMaxPoolMembers *pool);
 /* The type of the map that n's kernel computes and its epilogue transforms: the type of the first
  * output, or of the input of the pool if n pools. n has been verified. */
 const GlowType *glow_node_map(const GlowNode *n);
+/* The same if n pools, for these types of its inputs (NULL: an absent one): those of a run, say. */
+const GlowType *glow_node_map_of(const GlowNode *n, const GlowType *const *in);
 
 /* Verify hooks: bool glow_verify_<op>(const GlowNode *n): called after inference succeeded; they
  * report at glow_node_loc(n), with the operator's name in front. */

@@ -253,11 +253,31 @@ static GlowRunError run_with_epilogue(const GlowNode *n, const GlowKernels *k, G
   return e;
 }
 
+/* The type of the map that n pools, for the extents of its operands in this run. */
+static const GlowType *map_type(const GlowNode *n, const GlowCall *call, GlowArena *arena) {
+  const GlowType **types = GLOW_NEW_ARRAY(arena, const GlowType *, call->nin + 1);
+  for (uint32_t i = 0; i < call->nin; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    const GlowBuf *b = &call->in[i];
+    GlowType exact;
+    if (!v)
+      continue;
+    glow_type_fill(&exact, v->type, b->dims);
+    types[i] = glow_type_interned(glow_arena_context(arena), &exact);
+  }
+  return glow_node_map_of(n, types);
+}
+
 /* The same, but the result goes to memory of its own, and is then pooled into the output. */
 static GlowRunError run_pooled(const GlowNode *n, const GlowKernels *k, GlowCall *call,
                                GlowScratch *scratch, const GlowMaxPoolMembers *pool) {
   GlowContext *ctx = n->block->module->ctx;
   const GlowType *type = glow_node_map(n);
+  if (!glow_type_is_static(type)) {
+    GlowArena *arena = glow_arena_create(ctx);
+    type = map_type(n, call, arena);
+    glow_arena_destroy(arena);
+  }
   GlowTensor *map = glow_tensor_create(ctx, type);
   GlowDefer release;
   glow_defer_push(ctx, &release, glow_tensor_free_fn, map);

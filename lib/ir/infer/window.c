@@ -353,11 +353,8 @@ bool glow_infer_convolution(GlowInfer *in) {
   return pool(in, map, &w, m->pool_kernels, dims) && glow_infer_set(in, 0, map, map->rank, dims);
 }
 
-const GlowType *glow_node_map(const GlowNode *n) {
-  const GlowType *y = glow_node_out(n, 0)->type, *map = NULL, *types[GLOW_CONVOLUTION_IN_B + 1];
-  GlowMaxPoolMembers pool;
-  if (!glow_node_pool(n, &pool))
-    return y;
+const GlowType *glow_node_map_of(const GlowNode *n, const GlowType *const *types) {
+  const GlowType *y = glow_node_out(n, 0)->type, *map = NULL;
   GlowInfer in = {.ctx = n->block->module->ctx,
                   .desc = glow_node_desc(n),
                   .members = n->members,
@@ -366,11 +363,19 @@ const GlowType *glow_node_map(const GlowNode *n) {
                   .nout = 1,
                   .in = types,
                   .out = &map};
-  for (uint32_t i = 0; i < in.nin; i++)
-    types[i] = glow_node_in(n, i) ? glow_node_in(n, i)->type : NULL;
   GLOW_CHECK(in.ctx, infer_map(&in, n->members), "the map of a pool has no type");
   return glow_type_with_layout(in.ctx, glow_type_with_dims(in.ctx, y, map->rank, map->dims),
                                y->layout);
+}
+
+const GlowType *glow_node_map(const GlowNode *n) {
+  const GlowType *types[GLOW_CONVOLUTION_IN_B + 1];
+  GlowMaxPoolMembers pool;
+  if (!glow_node_pool(n, &pool))
+    return glow_node_out(n, 0)->type;
+  for (uint32_t i = 0; i < glow_node_nins(n); i++)
+    types[i] = glow_node_in(n, i) ? glow_node_in(n, i)->type : NULL;
+  return glow_node_map_of(n, types);
 }
 
 /* Checks the members of the pool. The extents of the map must be known. */
