@@ -17,6 +17,15 @@
 
 enum { POLL = 2000000 }; /* nanoseconds between looks at the other process */
 
+/* Selection reads no values but those that are known to inference, which are short. */
+static void shorten_initializer(GlowStorage *s) {
+  const GlowTensor *known = glow_value_known(&s->value);
+  if (!known)
+    glow_storage_drop_initializer(s);
+  else if (s->init.kind != GLOW_INIT_SPLAT)
+    s->init = (GlowInit){.kind = GLOW_INIT_LIST, .tensor = known};
+}
+
 GlowBytes glow_isolate_text(const GlowFunction *program, GlowArena *arena) {
   GlowContext *ctx = program->module->ctx;
   GlowText text;
@@ -29,7 +38,7 @@ GlowBytes glow_isolate_text(const GlowFunction *program, GlowArena *arena) {
   }
   for (GlowStorage *s = copy->first_storage; s; s = s->next)
     if (s->cls != GLOW_PLACEHOLDER && s->value.type->kind != GLOW_KIND_STRING)
-      glow_storage_drop_initializer(s);
+      shorten_initializer(s);
   glow_text_init(&text, ctx);
   glow_defer_push(ctx, &defer, glow_text_release_fn, &text);
   glow_module_print(copy, &text, &(GlowPrintOptions){0});
