@@ -24,6 +24,7 @@ struct GlowBackground {
   pthread_cond_t changed;
   pthread_t thread[MOST_THREADS];
   uint32_t threads; /* that are to be joined */
+  bool joining;     /* somebody waits for them; guarded by list_lock */
   uint32_t done;    /* jobs */
   bool finished, failed;
   char trouble[256]; /* the first error */
@@ -32,8 +33,9 @@ struct GlowBackground {
   GlowBackground *following;
 };
 
-/* All that have threads. The lock also covers starting and joining. */
+/* All that have threads. The lock also covers starting them. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t joined = PTHREAD_COND_INITIALIZER;
 static GlowBackground *list;
 static bool registered, leaving; /* join_all will be called; has been called */
 
@@ -114,19 +116,31 @@ static uint32_t threads_for(const GlowBackground *b) {
 
 /* ---- Starting and ending --------------------------------------------------------------------- */
 
-/* With list_lock. */
+/* With list_lock, which is free while threads are waited for: these may start and destroy others.
+ */
 static void join(GlowBackground *b) {
+  while (b->joining)
+    pthread_cond_wait(&joined, &list_lock);
   atomic_store(&b->ended, true);
+  if (b->work.wake)
+    b->work.wake(b->work.user);
+  b->joining = true;
+  pthread_mutex_unlock(&list_lock);
   while (b->threads)
     pthread_join(b->thread[--b->threads], NULL);
+  pthread_mutex_lock(&list_lock);
+  b->joining = false;
+  pthread_cond_broadcast(&joined);
 }
 
 static void join_all(void) {
   pthread_mutex_lock(&list_lock);
-  for (GlowBackground *b = list; b; b = b->following)
-    join(b);
-  list = NULL;
   leaving = true;
+  while (list) {
+    GlowBackground *b = list;
+    list = b->following;
+    join(b); /* its owner may destroy it from here on */
+  }
   pthread_mutex_unlock(&list_lock);
 }
 

@@ -14,6 +14,8 @@ typedef struct GlowBackgroundWork {
   void (*make)(GlowContext *ctx, uint32_t i, void *user);
   /* After the last job, in the thread that did it; not if the work was ended before. Or NULL. */
   void (*finish)(GlowContext *ctx, void *user);
+  /* Called when the work ends early, for jobs that wait for something; or NULL. */
+  void (*wake)(void *user);
   void *user;
 } GlowBackgroundWork;
 

@@ -69,11 +69,22 @@ typedef struct GlowEngine {
    */
   GlowTensor *(*first)(const GlowEntry *entry, uint32_t i);
   /* The program of an entry that names symbols, for these numbers in place of the symbols: the same
-   * values, memory of the same alignment. The caller's until it leaves it; for the
-   * numbers of entry->extents the entry itself, which nobody leaves. NULL after a diagnostic. Under
-   * the lock. */
+   * values, memory of the same alignment. The caller's until it leaves it; for the numbers of
+   * entry->extents the entry itself, which nobody leaves. NULL after a diagnostic. Under the lock.
+   */
   GlowEntry *(*at)(const GlowEntry *entry, const int64_t *extents);
-  void (*leave)(GlowEntry *at);
+  /* The same, if there is such a program already: without a lock. NULL: there is none. */
+  GlowEntry *(*find)(const GlowEntry *entry, const int64_t *extents);
+  void (*leave)(GlowEntry *at); /* not under the lock */
+  /* The same for one execution, which nothing is locked or allocated for. selector_begin makes what
+   * that needs of entry->selector_bytes bytes at `memory`; NULL: it cannot be made. selector_at is
+   * the program of these extents, until it is called again; NULL: `at` does it, or says why not. */
+  void *(*selector_begin)(const GlowEntry *entry, void *memory);
+  GlowEntry *(*selector_at)(void *selector, const int64_t *extents);
+  void (*selector_end)(void *selector);
+  /* A run of a program that selector_at gave took so long: the engine may make one for all, after
+   * which entry->shared is another number. Without a lock. */
+  void (*spent)(const GlowEntry *entry, const int64_t *extents, int64_t nanoseconds);
   /* Frees what runs have left in x->result and x->hosted. */
   void (*forget)(GlowExecution *x);
   void (*destroy)(GlowEntry *entry);
@@ -97,6 +108,12 @@ typedef struct GlowEntrySymbol {
   uint32_t value, axis; /* of several, the first one */
 } GlowEntrySymbol;
 
+/* What a program wants of the memory of an execution: bytes of the arena, bytes of scratch memory
+ * for each worker, and entries of tables. */
+typedef struct GlowEntryNeeds {
+  int64_t memory, scratch, addresses, loops;
+} GlowEntryNeeds;
+
 /* A program of an executable. If it names symbols, `program` and what belongs to it are for these
  * extents, and engine->at gives those for others. */
 struct GlowEntry {
@@ -113,7 +130,12 @@ struct GlowEntry {
   /* The symbols of the module; runs check those that follow from what inputs and variables say. */
   const GlowExtent *const *declared;
   uint32_t ndeclared;
-  GlowLoc loc;                /* of the function, for messages about them */
+  GlowLoc loc; /* of the function, for messages about them */
+  const struct GlowSelectorText
+      *selector;          /* the engine's: what executions select programs from; or NULL */
+  int64_t selector_bytes; /* that each execution needs for that */
+  atomic_uint shared;     /* how many programs the engine has made for `find` of its own accord */
+  GlowEntryNeeds most;    /* of the programs that have been selected while it was made */
   const GlowProgram *program; /* NULL: engine->run */
   GlowEntryCode code;         /* of `program` */
   int64_t memory, align;      /* bytes of the arena of a run */

@@ -13,11 +13,12 @@
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* How the memory of an execution is divided: what stays, ports and tables of values, then what is
- * divided anew for other extents, the arena with scratch memory and tables of addresses. */
+/* How the memory of an execution is divided: what stays, ports, tables of values and what selects
+ * programs, then what is divided anew for other extents, the arena with scratch memory and tables
+ * of addresses. */
 typedef struct Layout {
   int64_t align; /* of the arena */
-  int64_t ports, values, extra;
+  int64_t ports, values, selector, extra;
   int64_t arena, tables;
 } Layout;
 
@@ -27,8 +28,19 @@ static int64_t port_bytes(const GlowExecValue *v, bool placed) {
   return touched && !(v->written && placed) ? glow_exec_round(glow_type_bytes(v->room) + 1) : 0;
 }
 
-static int64_t arena_bytes(const GlowEntry *e, const GlowParallel *parallel) {
-  return e->memory + (parallel ? parallel->workers : 1) * e->scratch;
+/* What the program of an entry needs; of the whole entry, what any of its programs does. */
+static GlowEntryNeeds needs_of(const GlowEntry *e) {
+  return e->selector
+             ? e->most
+             : (GlowEntryNeeds){e->memory, e->scratch, e->program->naddresses, e->program->loops};
+}
+
+static int64_t arena_bytes(const GlowEntryNeeds *needs, const GlowParallel *parallel) {
+  return needs->memory + (parallel ? parallel->workers : 1) * needs->scratch;
+}
+
+static int64_t table_bytes(const GlowEntryNeeds *needs) {
+  return needs->addresses * (int64_t)sizeof(void *) + needs->loops * 2 * (int64_t)sizeof(int64_t);
 }
 
 static int64_t up_to(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
@@ -43,13 +55,16 @@ static Layout layout_of(const GlowEntry *e, const GlowExecutionSetup *o) {
     l.ports += port_bytes(&e->values[i], o->placed);
   l.values = glow_exec_round(n * (int64_t)(sizeof(GlowTensor) + 3 * sizeof(void *)) +
                              e->nsymbols * (int64_t)sizeof(int64_t));
-  l.arena = glow_exec_round(arena_bytes(e, o->parallel));
-  l.tables = glow_exec_round(e->program->naddresses * (int64_t)sizeof(void *) +
-                             e->program->loops * 2 * (int64_t)sizeof(int64_t));
+  const GlowEntryNeeds needs = needs_of(e);
+  l.selector = glow_exec_round(e->selector_bytes);
+  l.arena = glow_exec_round(arena_bytes(&needs, o->parallel));
+  l.tables = glow_exec_round(table_bytes(&needs));
   return l;
 }
 
-static int64_t lasting(const Layout *l) { return up_to(l->ports + l->values + l->extra, l->align); }
+static int64_t lasting(const Layout *l) {
+  return up_to(l->ports + l->values + l->extra + l->selector, l->align);
+}
 
 int64_t glow_execution_bytes(const GlowEntry *e, const GlowExecutionSetup *o) {
   Layout l = layout_of(e, o);
@@ -103,10 +118,11 @@ static void begin_values(GlowExecution *x) {
 
 /* Divides the memory at `at` for the program of x->now. */
 static void place_program(GlowExecution *x, uint8_t *at, const Layout *l) {
-  const GlowProgram *p = x->now->program;
+  const GlowEntry *now = x->now;
+  const GlowProgram *p = now->program;
   uint8_t *tables = at + l->arena;
   memset(tables, 0, (size_t)l->tables);
-  x->arena = arena_bytes(x->now, x->context.parallel);
+  x->arena = now->memory + (x->context.parallel ? x->context.parallel->workers : 1) * now->scratch;
   x->bytes = l->ports + l->arena;
   x->context.arena = at;
   x->context.resolved = take(&tables, p->naddresses * (int64_t)sizeof(void *));
@@ -131,6 +147,8 @@ static bool allocate(GlowExecution *x, const GlowExecutionSetup *o) {
   x->extra = tables + l.values;
   if (!e->program)
     return true;
+  if (e->selector && !o->profile)
+    x->selector = e->engine->selector_begin(e, tables + l.values + l.extra);
   x->divided = ports + lasting(&l);
   x->room = l.arena + l.tables;
   place_values(x, ports, tables, o->placed);
@@ -185,22 +203,28 @@ static void unlock(GlowExecution *x) {
   pthread_mutex_unlock(&x->entry->executable->lock);
 }
 
-/* Gives up the program of x->now and what its engine keeps for x. Under the lock. */
+static bool is_selected(const GlowExecution *x) { return x->selector && x->now == x->selector; }
+
+/* Gives up the program of x->now and what its engine keeps for x. */
 static void leave_program(GlowExecution *x) {
   GlowEntry *now = x->now;
-  if (now->engine->forget)
+  if (now->engine->forget) {
+    lock(x);
     now->engine->forget(x);
+    unlock(x);
+  }
+  bool shared = now != x->entry && !is_selected(x);
   x->now = x->entry;
-  if (now != x->entry)
+  if (shared)
     x->entry->engine->leave(now);
 }
 
 void glow_execution_destroy(GlowExecution *x) {
   if (!x)
     return;
-  lock(x);
   leave_program(x);
-  unlock(x);
+  if (x->selector)
+    x->entry->engine->selector_end(x->selector);
   if (x->entry->program)
     glow_profile_destroy(x->profile);
   glow_pool_destroy(x->pool);
@@ -237,7 +261,7 @@ typedef struct Turn {
   GlowEntry *now; /* NULL: a message says why not */
 } Turn;
 
-static void find_program(GlowContext *ctx, void *arg) {
+static void ask_engine(GlowContext *ctx, void *arg) {
   Turn *t = arg;
   (void)ctx;
   t->now = t->entry->engine->at(t->entry, t->extents);
@@ -260,24 +284,57 @@ static bool take_extents(GlowExecution *x, const GlowState *s, const GlowTensor 
   return others;
 }
 
+/* Whether x->extents are those of the entry's own program, which x runs then. */
+static bool take_entry(GlowExecution *x) {
+  const GlowEntry *e = x->entry;
+  return !memcmp(e->extents, x->extents, e->nsymbols * sizeof *e->extents);
+}
+
+/* Whether there is a program for x->extents that executions share, which x runs then. */
+static bool take_shared(GlowExecution *x) {
+  x->seen = atomic_load(&x->entry->shared);
+  GlowEntry *found = x->entry->engine->find(x->entry, x->extents);
+  if (found)
+    x->now = found;
+  return found != NULL;
+}
+
+/* Whether x can select the program for x->extents itself, which it runs then. */
+static bool take_selected(GlowExecution *x) {
+  GlowEntry *now = x->selector ? x->entry->engine->selector_at(x->selector, x->extents) : NULL;
+  if (now)
+    x->now = now;
+  return now != NULL;
+}
+
+/* Asks the engine for the program for x->extents. False after a diagnostic, or a throw. */
+static bool take_made(GlowExecution *x, GlowStatus *status) {
+  Turn t = {.entry = x->entry, .extents = x->extents};
+  lock(x);
+  *status = glow_protect(x->entry->executable->ctx, ask_engine, &t);
+  unlock(x);
+  if (*status == GLOW_OK && !t.now)
+    *status = GLOW_BAD_INPUT;
+  x->now = t.now ? t.now : x->entry;
+  return *status == GLOW_OK;
+}
+
 /* Lets x run the program for the extents of the inputs and variables. */
 static GlowStatus turn(GlowExecution *x, const GlowState *s, const GlowTensor *const *inputs) {
   const GlowEntry *e = x->entry;
+  GlowStatus status = GLOW_OK;
   for (uint32_t i = 0; i < e->nsymbols; i++)
     if (extent_of(x, s, inputs, i) < 0)
       return GLOW_BAD_USAGE;
-  if (!take_extents(x, s, inputs))
+  if (take_extents(x, s, inputs)) {
+    leave_program(x);
+    if (!take_entry(x) && !take_shared(x) && !take_selected(x))
+      take_made(x, &status);
+  } else if (!is_selected(x) || x->seen == atomic_load(&e->shared) || !take_shared(x)) {
     return GLOW_OK;
-  Turn t = {.entry = e, .extents = x->extents};
-  lock(x);
-  leave_program(x);
-  GlowStatus status = glow_protect(e->executable->ctx, find_program, &t);
-  x->now = t.now ? t.now : x->entry;
-  unlock(x);
-  if (status == GLOW_OK && !begin_program(x))
+  }
+  if (!begin_program(x) && status == GLOW_OK)
     status = GLOW_NO_MEMORY;
-  if (status == GLOW_OK && !t.now)
-    status = GLOW_BAD_INPUT;
   if (status != GLOW_OK)
     x->extents[0] = -1; /* the next run asks again */
   return status;
@@ -515,10 +572,19 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
   return status == GLOW_OK ? c.status : status;
 }
 
+static GlowStatus run_selected(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
+  double since = glow_clock();
+  GlowStatus status = run_program(x, s, inputs);
+  x->entry->engine->spent(x->entry, x->extents, (int64_t)((glow_clock() - since) * 1e9));
+  return status;
+}
+
 /* Runs, and counts the time until programs get better code: when they have run for long, and run
  * again. Whoever runs once so waits for nobody at the end. */
 static GlowStatus run_counted(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
   GlowExecutable *e = x->entry->executable;
+  if (is_selected(x))
+    return run_selected(x, s, inputs);
   atomic_llong *spent = x->now == x->entry ? &e->spent : &x->now->spent;
   x->since = waits(x) ? glow_clock() : 0;
   if (x->since > 0 && atomic_load_explicit(spent, memory_order_relaxed) >= e->patience * 1e9)

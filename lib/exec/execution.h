@@ -31,6 +31,8 @@ struct GlowExecution {
   void *memory;         /* of all that follows and of the arena; NULL: it is the caller's */
   uint8_t *divided;     /* the part of it that each program divides for itself, and its bytes */
   int64_t room;
+  void *selector; /* what selects programs for x alone; NULL: nothing does */
+  unsigned seen;  /* entry->shared when x looked for a shared program */
   void *larger;   /* `divided`, if a program needed more than `memory` has; or NULL */
   void *extra;    /* of the setup's size, at first zeros */
   void **storage; /* what the program gets: the memory of each value */

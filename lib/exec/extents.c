@@ -51,6 +51,27 @@ static bool extent_of(void *agreement, const GlowExtent *symbol, GlowForm *f) {
   return size >= 0;
 }
 
+typedef struct Numbers {
+  const GlowEntry *entry;
+  const int64_t *extents; /* of its symbols */
+} Numbers;
+
+static bool number_of(void *numbers, const GlowExtent *symbol, GlowForm *f) {
+  const Numbers *n = numbers;
+  for (uint32_t i = 0; i < n->entry->nsymbols; i++)
+    if (n->entry->symbols[i].extent == symbol) {
+      *f = glow_form_number(n->extents[i]);
+      return true;
+    }
+  return false;
+}
+
+int64_t glow_entry_size(const GlowEntry *e, const GlowExtent *extent, const int64_t *extents) {
+  Numbers n = {e, extents};
+  int64_t size;
+  return glow_extent_number(extent, number_of, &n, &size) ? size : -1;
+}
+
 /* Compares the extent of axis a of an input with what follows from other inputs by its definition.
  */
 static void check_definition(Agreement *g, const GlowExecValue *v, uint32_t a, int64_t size) {

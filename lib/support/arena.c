@@ -1,16 +1,18 @@
 /* Arenas: bump allocation in chunks that double from 4 KB to 1 MB, so that a small context stays
- * small and a large one does few mallocs. An allocation that does not fit a fresh chunk gets a
- * chunk of its own. Nothing is freed before the whole arena is.
+ * small and a large one does few mallocs; in a room, which has no byte too many, to 64 KB. An
+ * allocation that does not fit a fresh chunk gets a chunk of its own. Nothing is freed before the
+ * whole arena is.
  *
  * Under AddressSanitizer unused bytes of a chunk are poisoned and 16 of them follow each
- * allocation, so that an overrun inside a chunk is found as well. */
+ * allocation, so that an overrun inside a chunk is found as well; not in a room, whose bytes are
+ * copied. */
 #include "support/arena.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "support/context.h"
+#include "support/room.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -28,7 +30,7 @@ enum { RED_ZONE = 16 };
 enum { RED_ZONE = 0 };
 #endif
 
-enum { ALIGN = 16, FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 20 };
+enum { ALIGN = 16, FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 20, LARGEST_IN_ROOM = 1 << 16 };
 
 typedef struct Chunk {
   struct Chunk *next;
@@ -51,19 +53,24 @@ static size_t round_up(GlowContext *ctx, size_t bytes) {
   return (bytes + ALIGN - 1) / ALIGN * ALIGN + RED_ZONE;
 }
 
-static Chunk *new_chunk(GlowContext *ctx, size_t bytes) {
-  Chunk *c = calloc(1, bytes);
-  if (!c)
+/* Zeros, of the context's room or of malloc. */
+static void *zeros(GlowContext *ctx, size_t bytes) {
+  void *p = ctx->room ? glow_room_take(ctx->room, bytes) : calloc(1, bytes);
+  if (!p)
     glow_throw(ctx, GLOW_NO_MEMORY);
+  return p;
+}
+
+static Chunk *new_chunk(GlowContext *ctx, size_t bytes) {
+  Chunk *c = zeros(ctx, bytes);
   c->size = bytes - sizeof(Chunk);
-  POISON(c->data, c->size);
+  if (!ctx->room)
+    POISON(c->data, c->size);
   return c;
 }
 
 GlowArena *glow_arena_create(GlowContext *ctx) {
-  GlowArena *arena = calloc(1, sizeof *arena);
-  if (!arena)
-    glow_throw(ctx, GLOW_NO_MEMORY);
+  GlowArena *arena = zeros(ctx, sizeof *arena);
   arena->ctx = ctx;
   arena->next_chunk = FIRST_CHUNK;
   arena->next = ctx->arenas;
@@ -82,6 +89,8 @@ void glow_arena_destroy(GlowArena *arena) {
     arena->ctx->arenas = arena->next;
   if (arena->next)
     arena->next->previous = arena->previous;
+  if (arena->ctx->room)
+    return; /* what lies in a room goes with it */
   for (Chunk *c = arena->chunks; c;) {
     Chunk *next = c->next;
     UNPOISON(c->data, c->size);
@@ -117,7 +126,7 @@ void *glow_arena_alloc(GlowArena *arena, size_t bytes) {
   Chunk *fresh = new_chunk(arena->ctx, arena->next_chunk);
   fresh->next = c;
   arena->chunks = fresh;
-  if (arena->next_chunk < LARGEST_CHUNK)
+  if (arena->next_chunk < (arena->ctx->room ? LARGEST_IN_ROOM : LARGEST_CHUNK))
     arena->next_chunk *= 2;
   return take(fresh, need, bytes);
 }

@@ -20,22 +20,21 @@ static void create_arena(GlowContext *ctx, void *arg) {
   ctx->arena = glow_arena_create(ctx);
 }
 
-GlowContext *glow_context_create(void) {
-  GlowContext *ctx = calloc(1, sizeof *ctx);
-  if (!ctx)
-    return NULL;
+bool glow_context_begin(GlowContext *ctx) {
   ctx->error_limit = 20;
   ctx->color = -1;
-  if (glow_protect(ctx, create_arena, NULL) != GLOW_OK) {
-    glow_context_destroy(ctx);
-    return NULL;
-  }
-  return ctx;
+  return glow_protect(ctx, create_arena, NULL) == GLOW_OK;
 }
 
-void glow_context_destroy(GlowContext *ctx) {
-  if (!ctx)
-    return;
+GlowContext *glow_context_create(void) {
+  GlowContext *ctx = calloc(1, sizeof *ctx);
+  if (!ctx || glow_context_begin(ctx))
+    return ctx;
+  glow_context_destroy(ctx);
+  return NULL;
+}
+
+void glow_context_end(GlowContext *ctx) {
   if (ctx->release_modules)
     ctx->release_modules(ctx);
   if (ctx->release_blobs)
@@ -44,6 +43,12 @@ void glow_context_destroy(GlowContext *ctx) {
     glow_arena_destroy(ctx->arenas);
   for (size_t i = 0; i < GLOW_KEPT_DIAGNOSTICS; i++)
     free((char *)ctx->kept[i].message);
+}
+
+void glow_context_destroy(GlowContext *ctx) {
+  if (!ctx)
+    return;
+  glow_context_end(ctx);
   free(ctx);
 }
 

@@ -27,42 +27,48 @@ typedef struct GlowSource GlowSource;
 enum { GLOW_KEPT_DIAGNOSTICS = 64 };
 
 struct GlowContext {
-  GlowArena *arenas; /* list of all live arenas, which are released with the context */
-  GlowArena *arena;  /* memory that lives as long as the context */
+  GlowArena *arenas;     /* list of all live arenas, which are released with the context */
+  GlowArena *arena;      /* memory that lives as long as the context */
+  struct GlowRoom *room; /* where all arenas lie (room.h); NULL: malloc */
   struct GlowStrEntry *strings;
-  struct GlowTypeEntry *types;     /* lib/tensor: interned types */
-  struct GlowLayoutEntry *layouts; /* lib/tensor: interned layouts */
-  struct GlowExtentEntry *extents; /* lib/tensor: interned symbols, newest first */
+  struct GlowTypeEntry *types;       /* lib/tensor: interned types */
+  struct GlowLayoutEntry *layouts;   /* lib/tensor: interned layouts */
+  struct GlowExtentEntry *extents;   /* lib/tensor: interned symbols, newest first */
   const struct GlowExtent *apart[2]; /* lib/ir: symbols that the inference under way needs equal */
-  struct GlowAtomEntry *atoms;     /* lib/tensor: interned atoms of forms, newest first */
-  struct GlowBlob *blobs;          /* lib/tensor: files mapped and heap blobs, newest first */
-  int64_t tensor_bytes;            /* lib/tensor: bytes that living tensors own */
+  struct GlowAtomEntry *atoms;       /* lib/tensor: interned atoms of forms, newest first */
+  struct GlowBlob *blobs;            /* lib/tensor: files mapped and heap blobs, newest first */
+  int64_t tensor_bytes;              /* lib/tensor: bytes that living tensors own */
   int64_t tensor_limit; /* an operator's results may not take tensor_bytes over this; 0: no limit */
   bool (*onnx_index)(GlowContext *, struct GlowBlob *,
                      GlowLoc);          /* set by lib/import/onnx, or NULL */
   void (*release_blobs)(GlowContext *); /* set by the first blob */
   struct GlowModule *modules;           /* lib/ir: modules that were not destroyed, newest first */
   void (*release_modules)(GlowContext *); /* set by the first module */
-  GlowTry *innermost; /* the glow_protect that a throw would leave */
-  GlowStatus thrown;  /* status of the throw under way, for deferred releases */
-  GlowDefer *defers;  /* releases that a throw would run, newest first */
-  GlowSource *sources; /* texts that diagnostics may quote, newest first */
+  GlowTry *innermost;                     /* the glow_protect that a throw would leave */
+  GlowStatus thrown;                      /* status of the throw under way, for deferred releases */
+  GlowDefer *defers;                      /* releases that a throw would run, newest first */
+  GlowSource *sources;                    /* texts that diagnostics may quote, newest first */
   GlowDiagnosticFn diagnostic_fn;
   void *diagnostic_user;
   GlowDiagnostic kept[GLOW_KEPT_DIAGNOSTICS]; /* the last ones, in a ring; messages are owned */
   size_t nkept;                               /* how many there have been outside of silences */
-  unsigned errors, error_limit; /* error_limit 0: no limit */
-  bool too_many_errors;         /* set when error_limit was reached; parsers stop */
-  int color;                    /* -1 decide by terminal and NO_COLOR, 0 off, 1 on */
-  bool remarks;                 /* whether remarks reach the diagnostic function */
-  struct GlowRemarks *listener; /* lib/ir: who asked for remarks; NULL: nobody */
-  double deadline;              /* support/deadline.h: on glow_clock; 0: none */
-  const char *time_limit;       /* the limit as messages print it: "10s" */
-  const char *task;             /* the work under way, for messages: "pass 'lower'"; or NULL */
-  bool late;                    /* the deadline has passed and was reported */
-  struct GlowSilence *silence;  /* support/diag.h: the innermost silence, or NULL */
-  bool drop_notes;              /* the last diagnostic was dropped, so its notes are too */
+  unsigned errors, error_limit;               /* error_limit 0: no limit */
+  bool too_many_errors;                       /* set when error_limit was reached; parsers stop */
+  int color;                                  /* -1 decide by terminal and NO_COLOR, 0 off, 1 on */
+  bool remarks;                               /* whether remarks reach the diagnostic function */
+  struct GlowRemarks *listener;               /* lib/ir: who asked for remarks; NULL: nobody */
+  double deadline;                            /* support/deadline.h: on glow_clock; 0: none */
+  const char *time_limit;                     /* the limit as messages print it: "10s" */
+  const char *task;            /* the work under way, for messages: "pass 'lower'"; or NULL */
+  bool late;                   /* the deadline has passed and was reported */
+  struct GlowSilence *silence; /* support/diag.h: the innermost silence, or NULL */
+  bool drop_notes;             /* the last diagnostic was dropped, so its notes are too */
 };
+
+/* What creating and destroying are made of, for who has the memory of a context, all zeros. False:
+ * memory is exhausted. */
+bool glow_context_begin(GlowContext *ctx);
+void glow_context_end(GlowContext *ctx);
 
 /* Runs body(ctx, arg). Returns GLOW_OK, or the status that was thrown. Nests. */
 GlowStatus glow_protect(GlowContext *ctx, void (*body)(GlowContext *ctx, void *arg), void *arg);

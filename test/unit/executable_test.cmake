@@ -11,7 +11,8 @@ endif()
 if(GLOW_HAVE_TSAN)
   file(GLOB api CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/glow/*.c)
   glow_races(executable LIBRARIES glow_backends
-             SOURCES ${api} exec/execution.c exec/executable.c exec/profile.c exec/pool.c rt/walk.c driver/backend.c
+             SOURCES ${api} exec/execution.c exec/executable.c exec/extents.c exec/profile.c exec/pool.c
+                     rt/walk.c driver/backend.c backend/cpu/shared.c backend/cpu/selector.c support/room.c
                      tensor/tensor.c backend/interp/values.c backend/interp/storage.c support/context.c
                      support/arena.c)
 endif()

@@ -1,54 +1,14 @@
 /* Executables of the CPU backend, by compiled code and by library code: many runs give the
  * interpreter's bits at any number of threads, see what changed in their inputs, keep variables,
- * and allocate nothing. Allocations are counted at the level of malloc, whoever asks, in any
- * thread. */
-#include <stdatomic.h>
-#include <stdlib.h>
+ * and allocate nothing. */
 #include <string.h>
 
 #include "backend/backends.h"
 #include "driver/session.h"
 #include "exec/pool.h"
 #include "target/cpu/isa.h"
+#include "test/unit/counted_malloc.h"
 #include "test/unit/unit.h"
-
-static atomic_ulong allocations;
-
-/* The address sanitizer has an allocator of its own, which nobody may replace. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-
-#ifndef HAS_SANITIZER
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-
-void *malloc(size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  return __libc_malloc(size);
-}
-void *calloc(size_t count, size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  return __libc_calloc(count, size);
-}
-void *realloc(void *old, size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  return __libc_realloc(old, size);
-}
-void *aligned_alloc(size_t alignment, size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void **result, size_t alignment, size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  *result = __libc_memalign(alignment, size);
-  return *result ? 0 : 12;
-}
-#endif
 
 /* Convolutions large enough to be shared, a stack, relayouts, a variable that counts runs, and an
  * output that is read again. The filter has the layout of this host. */

@@ -6,5 +6,6 @@ glow_test(unit.tier.exit COMMAND ${CMAKE_COMMAND} -E env GLOW_TEST_UNFINISHED=1 
 if(GLOW_HAVE_TSAN)
   glow_races(tier LIBRARIES glow_backends
              SOURCES exec/background.c exec/execution.c exec/executable.c exec/code.c exec/code_debug.c
-                     backend/cpu/code.c rt/walk.c)
+                     exec/extents.c backend/cpu/code.c backend/cpu/shared.c backend/cpu/selector.c
+                     support/room.c rt/walk.c)
 endif()

@@ -10,6 +10,7 @@
 #include "backend/cpu/isolate.h"
 #include "backend/cpu/library.h"
 #include "backend/cpu/open.h"
+#include "backend/cpu/selector.h"
 #include "exec/memory.h"
 #include "ir/remarks.h"
 #include "support/process.h"
@@ -147,19 +148,35 @@ static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t o
   return found;
 }
 
+typedef struct Search {
+  int64_t order;
+  const GlowNode *found;
+} Search;
+
+static bool has_order(GlowNode *n, void *search) {
+  Search *s = search;
+  if (n->order == s->order)
+    s->found = n;
+  return !s->found;
+}
+
+/* The program of x->now may be of a module that nobody else knows; the message is about the same
+ * instruction of the executable's. */
 static void report(GlowExecution *x) {
-  const GlowCpuBackend *b = x->now->backend;
+  const GlowCpuBackend *b = x->now->backend, *text = x->entry->backend;
   const GlowFault *fault = &x->fault;
+  Search s = {.order = fault->instruction};
   bool late = fault->error == GLOW_FAULT_LATE;
   const GlowWork *w = find_work(b->plan.work, b->plan.count, fault->instruction, late);
-  GLOW_CHECK(b->function->module->ctx, w, "a fault names an instruction");
+  glow_block_walk(text->function->body, has_order, &s);
+  GLOW_CHECK(x->entry->executable->ctx, w && s.found, "a fault names an instruction");
   if (late) {
-    glow_run_check_time(glow_cpu_node(w->source));
+    glow_run_check_time(s.found);
     return;
   }
   GlowCall call = *w->call;
   call.detail = fault->detail;
-  glow_report_run_error(glow_cpu_node(w->source), (GlowRunError)fault->error, &call);
+  glow_report_run_error(s.found, (GlowRunError)fault->error, &call);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -171,13 +188,19 @@ static void destroy(GlowEntry *entry) {
   glow_cache_close(&b->cached.entry);
 }
 
-static const GlowEngine engine = {.at = glow_cpu_program_at,
-                                  .leave = glow_cpu_leave_program,
+static const GlowEngine engine = {.at = glow_shared_at,
+                                  .find = glow_shared_find,
+                                  .leave = glow_shared_leave,
+                                  .spent = glow_shared_spent,
+                                  .selector_begin = glow_cpu_selector_begin,
+                                  .selector_at = glow_cpu_selector_at,
+                                  .selector_end = glow_cpu_selector_end,
                                   .report = report,
                                   .destroy = destroy,
                                   .write = glow_cpu_write};
-static const GlowEngine hosted_engine = {.at = glow_cpu_program_at,
-                                         .leave = glow_cpu_leave_program,
+static const GlowEngine hosted_engine = {.at = glow_shared_at,
+                                         .find = glow_shared_find,
+                                         .leave = glow_shared_leave,
                                          .begin = glow_hosted_begin,
                                          .end = glow_hosted_end,
                                          .host = glow_hosted_step,
@@ -185,6 +208,10 @@ static const GlowEngine hosted_engine = {.at = glow_cpu_program_at,
                                          .report = report,
                                          .destroy = destroy,
                                          .write = glow_cpu_write};
+
+static const GlowEngine selector_engine = {.report = report};
+
+const GlowEngine *glow_cpu_selector_engine(void) { return &selector_engine; }
 
 /* ---- Code ------------------------------------------------------------------------------------ */
 

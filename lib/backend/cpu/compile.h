@@ -23,6 +23,9 @@ typedef struct GlowCpuBackend {
 bool glow_cpu_compile_entry(GlowEntry *entry, GlowFunction *f, GlowArena *arena,
                             const GlowRunOptions *options, const GlowEntry *same);
 
+/* What the programs of selector.h need of it: messages. */
+const GlowEngine *glow_cpu_selector_engine(void);
+
 /* GlowEngine.write. */
 GlowStatus glow_cpu_write(const GlowExecutable *e, const char *path);
 

@@ -1,33 +1,21 @@
 /* See open.h. */
 #include "backend/cpu/open.h"
 
-#include <string.h>
-
 #include "analysis/access.h"
 #include "backend/cpu/bound.h"
 #include "backend/cpu/compile.h"
+#include "backend/cpu/selector.h"
+#include "backend/cpu/shared.h"
+#include "exec/extents.h"
 #include "tensor/form.h"
-
-enum { KEPT = 32 }; /* programs that nobody runs */
-
-/* A program for some extents. */
-typedef struct Program {
-  GlowEntry entry; /* the first member: who leaves a program has its entry */
-  GlowOpenProgram *open;
-  GlowArena *arena; /* of all of it */
-  int64_t *extents;
-  GlowBound bound;
-  uint32_t users;
-  struct Program *next;
-} Program;
 
 struct GlowOpenProgram {
   const GlowEntry *entry;
   GlowTier tier;                    /* of the programs for other extents than the largest */
   const GlowExtent *const *defined; /* extents that follow from the symbols */
   uint32_t ndefined;
-  Program *programs; /* the last that somebody asked for first */
-  GlowBound bound;   /* of the entry's own program */
+  GlowSharedPrograms *shared;
+  GlowBound bound; /* of the entry's own program */
 };
 
 /* ---- Symbols --------------------------------------------------------------------------------- */
@@ -131,11 +119,11 @@ static const GlowBoundSymbol *numbers(GlowArena *arena, const GlowEntry *entry,
 
 /* The first definition whose extent does not lie in its range; *size is the extent. NULL: all do.
  */
-static const GlowExtent *find_outside(const GlowOpenProgram *open, const GlowBoundSymbol *symbols,
+static const GlowExtent *find_outside(const GlowOpenProgram *open, const int64_t *extents,
                                       int64_t *size) {
   for (uint32_t i = 0; i < open->ndefined; i++) {
     const GlowExtent *e = open->defined[i];
-    *size = glow_bound_size(e, symbols, open->entry->nsymbols);
+    *size = glow_entry_size(open->entry, e, extents);
     if (!glow_dim_allows(glow_dim_ranged(e), *size))
       return e;
   }
@@ -147,16 +135,15 @@ static const GlowExtent *find_outside(const GlowOpenProgram *open, const GlowBou
 static bool bind(GlowArena *arena, GlowFunction *f, const GlowOpenProgram *open,
                  const int64_t *extents, GlowBound *bound) {
   const GlowEntry *entry = open->entry;
-  const GlowBoundSymbol *symbols = numbers(arena, entry, extents);
   int64_t size;
-  const GlowExtent *e = find_outside(open, symbols, &size);
+  const GlowExtent *e = find_outside(open, extents, &size);
   if (e) {
     GlowContext *ctx = f->module->ctx;
     glow_error(ctx, f->src, "$%s = %s is %lld, out of %s", e->symbol, e->text, (long long)size,
                glow_extent_str(ctx, e));
     return false;
   }
-  glow_bound_make(arena, f, symbols, entry->nsymbols, bound);
+  glow_bound_make(arena, f, numbers(arena, entry, extents), entry->nsymbols, bound);
   return true;
 }
 
@@ -166,17 +153,23 @@ static const int64_t *first_extents(GlowArena *arena, const GlowOpenProgram *ope
   int64_t *extents = GLOW_NEW_ARRAY(arena, int64_t, entry->nsymbols), size;
   for (uint32_t i = 0; i < entry->nsymbols; i++)
     extents[i] = entry->symbols[i].extent->most;
-  if (!find_outside(open, numbers(arena, entry, extents), &size))
+  if (!find_outside(open, extents, &size))
     return extents;
   for (uint32_t i = 0; i < entry->nsymbols; i++)
     extents[i] = entry->symbols[i].extent->least;
   return extents;
 }
 
+bool glow_cpu_allows(const GlowEntry *entry, const int64_t *extents) {
+  int64_t size;
+  return !find_outside(((const GlowCpuBackend *)entry->backend)->open, extents, &size);
+}
+
 void glow_cpu_swap_types(const GlowEntry *entry) {
   GlowOpenProgram *open = ((const GlowCpuBackend *)entry->backend)->open;
   if (open)
-    glow_bound_swap(entry == open->entry ? &open->bound : &((Program *)(uintptr_t)entry)->bound);
+    glow_bound_swap(entry == open->entry ? &open->bound
+                                         : glow_shared_bound((GlowEntry *)(uintptr_t)entry));
 }
 
 /* ---- Entries --------------------------------------------------------------------------------- */
@@ -211,87 +204,36 @@ bool glow_cpu_compile_open(GlowEntry *entry, GlowFunction *f, const GlowRunOptio
   if (!bind(arena, f, open, entry->extents, &open->bound) ||
       !compile_bound(entry, f, arena, &open->bound, options, NULL))
     return false;
+  open->shared = glow_shared_create(arena, open, entry);
   ((GlowCpuBackend *)entry->backend)->open = open;
   declare_types(entry, f, arena);
+  if (!options->code_only && !((const GlowCpuBackend *)entry->backend)->plan.hosted)
+    glow_cpu_plan_selector(entry, f);
   return true;
 }
 
-static void destroy(Program *p) {
-  glow_background_destroy(p->entry.background);
-  if (p->entry.backend)
-    p->entry.engine->destroy(&p->entry);
-  glow_arena_destroy(p->arena);
-}
-
-static void destroy_fn(void *program) { destroy(program); }
-
-/* NULL after a diagnostic. */
-static Program *make(GlowOpenProgram *open, const int64_t *extents) {
+bool glow_open_compile(GlowOpenProgram *open, GlowEntry *made, GlowArena *arena,
+                       const int64_t *extents, GlowBound *bound) {
   const GlowEntry *entry = open->entry;
   const GlowCpuBackend *b = entry->backend;
   const GlowRunOptions options = {.tier = open->tier};
-  GlowContext *ctx = entry->executable->ctx;
-  GlowArena *arena = glow_arena_create(ctx);
-  Program *p = GLOW_NEW(arena, Program);
-  GlowDefer defer;
-  p->arena = arena;
-  p->open = open;
-  p->entry.executable = entry->executable;
-  p->extents = glow_arena_copy(arena, extents, entry->nsymbols * sizeof *extents);
-  glow_defer_push(ctx, &defer, destroy_fn, p);
-  bool ok = bind(arena, b->function, open, extents, &p->bound) &&
-            compile_bound(&p->entry, b->function, arena, &p->bound, &options, entry);
-  glow_defer_pop(ctx, &defer, !ok);
-  if (!ok)
-    return NULL;
-  GlowCpuBackend *made = p->entry.backend;
-  made->open = open;
+  if (!bind(arena, b->function, open, extents, bound) ||
+      !compile_bound(made, b->function, arena, bound, &options, entry))
+    return false;
+  GlowCpuBackend *backend = made->backend;
+  backend->open = open;
   if (open->tier == GLOW_TIER_AUTO) {
     GlowCpuCode **code = GLOW_NEW_ARRAY(arena, GlowCpuCode *, 1);
-    *code = &made->code;
-    p->entry.background = glow_cpu_code_later(arena, code, 1);
+    *code = &backend->code;
+    made->background = glow_cpu_code_later(arena, code, 1);
   }
-  return p;
+  return true;
 }
 
-/* Destroys programs that nobody runs, but for the last few. */
-static void tidy(GlowOpenProgram *open, uint32_t kept) {
-  uint32_t unused = 0;
-  for (Program **at = &open->programs; *at;) {
-    Program *p = *at;
-    if (p->users || unused++ < kept) {
-      at = &p->next;
-      continue;
-    }
-    *at = p->next;
-    destroy(p);
-  }
-}
-
-GlowEntry *glow_cpu_program_at(const GlowEntry *entry, const int64_t *extents) {
-  GlowOpenProgram *open = ((const GlowCpuBackend *)entry->backend)->open;
-  size_t bytes = entry->nsymbols * sizeof *extents;
-  if (!memcmp(entry->extents, extents, bytes))
-    return (GlowEntry *)(uintptr_t)entry;
-  Program **at = &open->programs;
-  while (*at && memcmp((*at)->extents, extents, bytes))
-    at = &(*at)->next;
-  Program *p = *at;
-  if (p)
-    *at = p->next;
-  else if (!(p = make(open, extents)))
-    return NULL;
-  p->users++;
-  p->next = open->programs;
-  open->programs = p;
-  tidy(open, KEPT);
-  return &p->entry;
-}
-
-void glow_cpu_leave_program(GlowEntry *at) { ((Program *)at)->users--; }
+GlowSharedPrograms *glow_open_shared(const GlowOpenProgram *open) { return open->shared; }
 
 void glow_cpu_forget_programs(GlowEntry *entry) {
   GlowOpenProgram *open = ((const GlowCpuBackend *)entry->backend)->open;
   if (open && open->entry == entry)
-    tidy(open, 0);
+    glow_shared_destroy(open->shared);
 }
