@@ -7,8 +7,10 @@
  * This becomes func @train (@train.1, ...), beside the model's own function. Its outputs are
  * placeholders; what `update_binding` names is saved into the initializer of that name, which is a
  * variable then. The graph `initialization` computes first values of such variables: each becomes
- * an eval initializer. */
+ * an eval initializer, with what it needs of the graph. Random numbers are drawn there from states
+ * that are constants. */
 #include "import/onnx/importer.h"
+#include "ir/dead.h"
 
 static GlowLoc file_loc(const GlowOnnxImporter *im) {
   return glow_loc_file(im->ctx, im->file.name);
@@ -164,7 +166,21 @@ void glow_onnx_inference_form(GlowOnnxImporter *im) {
 
 /* ---- Initialization -------------------------------------------------------------------------- */
 
-/* The variable begins with the value `name` of the graph. */
+/* What is drawn in an initializer is drawn once: nothing changes the states. Those that nothing
+ * reads go. */
+static void keep_states(GlowOnnxImporter *im, GlowBlock *block) {
+  glow_remove_unneeded(block);
+  for (uint32_t i = 0; i < im->top.states.count; i++) {
+    GlowStorage *state = im->top.states.data[i].variable;
+    state->cls = GLOW_CONSTANT;
+    if (!state->value.uses)
+      glow_storage_remove(state);
+  }
+  im->top.states.count = 0;
+}
+
+/* The variable begins with the value `name` of the graph. The nodes are read for each such value,
+ * so those that draw without a seed begin with the same one each time. */
 static void initialize(GlowOnnxImporter *im, const GlowOnnxGraph *model, const GlowOnnxGraph *graph,
                        GlowStorage *s, GlowStr name) {
   GlowBlock *block = glow_block_create(im->m, GLOW_LEVEL_GRAPH, NULL, NULL);
@@ -172,17 +188,13 @@ static void initialize(GlowOnnxImporter *im, const GlowOnnxGraph *model, const G
   block->of.storage = s;
   GlowOnnxScope *scope = open_scope(im, block, model);
   glow_onnx_initializers(im, scope, graph);
+  const uint64_t drawn = im->nrandom;
   glow_onnx_nodes(im, scope, &graph->nodes);
-  if (im->top.states.count) {
-    glow_error(im->ctx, file_loc(im),
-               "unsupported: random numbers in the graph 'initialization'; "
-               "glow-opt -initialize draws first values");
-    im->top.states.count = 0;
-    return;
-  }
+  im->nrandom = drawn;
   GlowValue *v = bound_value(im, scope, name, "initialization_binding");
   if (!v || !glow_build_terminator(block, GLOW_OP_YIELD, &v, 1))
     return;
+  keep_states(im, block);
   s->init = (GlowInit){.kind = GLOW_INIT_EVAL, .eval = block};
   glow_storage_move(s, NULL); /* behind the constants that the block reads */
 }

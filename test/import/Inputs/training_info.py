@@ -19,7 +19,7 @@ def entry(key, v):
     return f(1, key) + f(2, v)
 
 
-def write(name, binding=("w", "w2"), first=("w", "w0"), more=()):
+def write(name, binding=("w", "w2"), first=("w", "w0"), more=(), also=()):
     net = graph([node("MatMul", "x,w", "y")], [value("x", FLOAT, [4, 3])], [value("y", FLOAT, [4, 2])],
                 [floats("w", [3, 2], [0] * 6)])
     step = graph([node("Sub", "y,t", "d"), node("Mul", "d,d", "q"),
@@ -35,7 +35,7 @@ def write(name, binding=("w", "w2"), first=("w", "w0"), more=()):
                   floats("v", [3, 2], [0] * 6)])
     begin = graph([node("Mul", "a,half", "w0"), *more], [], [value("w0", FLOAT, [3, 2])],
                   [floats("a", [3, 2], w.reshape(-1)), floats("half", [], [0.5])])
-    info = (f(1, begin) + f(2, step) + f(3, entry(*first)) + f(4, entry(*binding)) + f(4, entry("v", "v2"))
+    info = (f(1, begin) + f(2, step) + f(3, entry(*first)) + b"".join(f(3, entry(*e)) for e in also) + f(4, entry(*binding)) + f(4, entry("v", "v2"))
             + f(4, entry("count", "count2")))
     with open(f"{folder}/{name}.onnx", "wb") as out:
         out.write(model(net, opset=13, more=f(20, info), imports=[(TRAINING, 1)]))
@@ -44,7 +44,9 @@ def write(name, binding=("w", "w2"), first=("w", "w0"), more=()):
 write("step")
 write("binding", binding=("y", "w2"))
 write("value", binding=("w", "w3"))
-write("random", more=[node("RandomNormal", "", "r", shape=[3, 2])])
+write("random", first=("w", "n"), also=[("v", "m")], more=[
+    node("RandomNormal", "", "r", shape=[3, 2], scale=0.5), node("RandomUniform", "", "u", shape=[3, 2], seed=7.0),
+    node("Add", "r,w0", "n"), node("Sub", "n,w0", "m"), node("Neg", "u", "k")])
 np.save(folder + "/x.npy", x)
 np.save(folder + "/t.npy", t)
 v, w = 0, w.astype("f8") * 0.5
