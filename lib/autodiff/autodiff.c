@@ -259,6 +259,8 @@ static bool check_rules(GlowSweep *s, GlowNode *last) {
   Missing *m = GLOW_NEW(s->arena, Missing);
   m->remarks = s->checks && s->asked->ends;
   reach_block(s, m, last);
+  for (uint32_t i = 0; s->checks && i < s->asked->naround; i++)
+    reach_block(s, m, s->asked->around[i]->last);
   if (!m->ops)
     return true;
   glow_error(ctx, s->where, "%u operator%s between %s no gradient rule", m->ops,
@@ -465,15 +467,8 @@ static GlowNode *last_built(const GlowSweep *s) {
   return s->b->before ? s->b->before->prev : s->b->block->last;
 }
 
-static bool sweep(GlowSweep *s, const GlowDerivatives *d) {
-  for (uint32_t i = 0; i < d->nxs; i++) {
-    glow_map_set(s->active, d->xs[i], d->xs[i]);
-    glow_map_set(s->independent, d->xs[i], d->xs[i]);
-  }
-  glow_sweep_mark_block(s, s->b->block, s->b->before);
-  GlowNode *n = last_built(s);
-  if (!start(s, d) || (s->checks && !check_rules(s, n)))
-    return false;
+/* Visits the nodes from n back to the head of its block. */
+static bool visit_block(GlowSweep *s, GlowNode *n) {
   for (; n; n = n->prev) {
     GlowNode *last = last_built(s);
     if (!visit(s, n))
@@ -481,6 +476,23 @@ static bool sweep(GlowSweep *s, const GlowDerivatives *d) {
     for (GlowNode *k = last ? last->next : s->b->block->first; k != s->b->before; k = k->next)
       k->scratch = n;
   }
+  return true;
+}
+
+static bool sweep(GlowSweep *s, const GlowDerivatives *d) {
+  for (uint32_t i = 0; i < d->nxs; i++) {
+    glow_map_set(s->active, d->xs[i], d->xs[i]);
+    glow_map_set(s->independent, d->xs[i], d->xs[i]);
+  }
+  for (uint32_t i = d->naround; i-- > 0;)
+    glow_sweep_mark_block(s, d->around[i], NULL);
+  glow_sweep_mark_block(s, s->b->block, s->b->before);
+  GlowNode *n = last_built(s);
+  if (!start(s, d) || (s->checks && !check_rules(s, n)) || !visit_block(s, n))
+    return false;
+  for (uint32_t i = 0; i < d->naround; i++)
+    if (!visit_block(s, d->around[i]->last))
+      return false;
   for (uint32_t i = 0; i < d->nxs; i++) {
     d->results[i] = glow_map_get(s->adjoint, d->xs[i]);
     name_adjoint(s, d->xs[i]);
@@ -521,6 +533,7 @@ bool glow_differentiate(GlowBuilder *b, const GlowDerivatives *d) {
 bool glow_sweep_block(const GlowSweep *s, GlowBuilder *b, const GlowDerivatives *d) {
   GlowSweep inner = {.where = s->where, .arena = s->arena};
   GlowDerivatives asked = *d;
+  asked.naround = 0;
   asked.gradient_of = s->asked->gradient_of;
   asked.ends = s->asked->ends;
   asked.user = s->asked->user;

@@ -38,6 +38,10 @@ typedef struct GlowDerivatives {
   GlowValue *const *xs; /* by what; they count as independent of each other */
   uint32_t nxs;
   GlowValue **results; /* by x: to fill. NULL: no y depends on the x */
+  /* Blocks around b's, from the inside out, whose nodes are differentiated, too: all that they have
+   * so far. */
+  GlowBlock *const *around;
+  uint32_t naround;
   /* Gives a function, or a declaration, that computes the gradient; NULL after a diagnostic. NULL
    * here: Calls have no derivatives. */
   GlowFunction *(*gradient_of)(void *user, const GlowCallGradient *call);
@@ -48,7 +52,7 @@ typedef struct GlowDerivatives {
 
 /* Builds at b the derivatives of the sum of the ys, each times its seed, by the elements of each of
  * the xs. results[i] has the type of xs[i]. b must stand in a block; only nodes of this block
- * before b's place are differentiated. The nodes built carry the locations of the nodes whose
+ * before b's place are differentiated, and those of the blocks `around`. The nodes built carry the locations of the nodes whose
  * derivatives they compute. The derivative of %v is called %v.grad, unless v has a number for a
  * name. A node whose derivatives come from its lowering loses its uses to what the lowering rule
  * builds before it. The field `scratch` of each node that a rule has built at b is the node that it
