@@ -148,16 +148,11 @@ static const GlowWork *find_work(const GlowWork *work, uint32_t count, int64_t o
   return found;
 }
 
-typedef struct Search {
-  int64_t order;
-  const GlowNode *found;
-} Search;
-
-static bool has_order(GlowNode *n, void *search) {
-  Search *s = search;
-  if (n->order == s->order)
-    s->found = n;
-  return !s->found;
+static const GlowNode *node_of(const GlowFunction *f, int64_t order) {
+  GlowNode *n = f->body->first;
+  while (n && n->order != order)
+    n = glow_next_in_walk(n);
+  return n;
 }
 
 /* The program of x->now may be of a module that nobody else knows; the message is about the same
@@ -165,18 +160,17 @@ static bool has_order(GlowNode *n, void *search) {
 static void report(GlowExecution *x) {
   const GlowCpuBackend *b = x->now->backend, *text = x->entry->backend;
   const GlowFault *fault = &x->fault;
-  Search s = {.order = fault->instruction};
+  const GlowNode *n = node_of(text->function, fault->instruction);
   bool late = fault->error == GLOW_FAULT_LATE;
   const GlowWork *w = find_work(b->plan.work, b->plan.count, fault->instruction, late);
-  glow_block_walk(text->function->body, has_order, &s);
-  GLOW_CHECK(x->entry->executable->ctx, w && s.found, "a fault names an instruction");
+  GLOW_CHECK(x->entry->executable->ctx, w && n, "a fault names an instruction");
   if (late) {
-    glow_run_check_time(s.found);
+    glow_run_check_time(n);
     return;
   }
   GlowCall call = *w->call;
   call.detail = fault->detail;
-  glow_report_run_error(s.found, (GlowRunError)fault->error, &call);
+  glow_report_run_error(n, (GlowRunError)fault->error, &call);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */

@@ -140,21 +140,20 @@ static void parse(GlowContext *ctx, void *selection) {
   glow_silence_end(&silence);
 }
 
+static size_t rounded(size_t bytes) { return (size_t)glow_exec_round((int64_t)bytes); }
+
 /* `bytes` of the memory at *at, which moves on. */
 static void *take(uint8_t **at, size_t bytes) {
   uint8_t *taken = *at;
-  *at += glow_exec_round((int64_t)bytes);
+  *at += rounded(bytes);
   return taken;
 }
 
 /* Bytes of all but the room. */
 static size_t fixed_bytes(const GlowEntry *e) {
-  uint8_t *at = NULL;
-  take(&at, sizeof(Selector));
-  take(&at, e->nvalues * sizeof(GlowExecValue));
-  take(&at, e->selector->nopen * sizeof(OpenTypes));
-  take(&at, e->nsymbols * sizeof(GlowBoundSymbol));
-  return (size_t)(at - (uint8_t *)NULL);
+  return rounded(sizeof(Selector)) + rounded(e->nvalues * sizeof(GlowExecValue)) +
+         rounded(e->selector->nopen * sizeof(OpenTypes)) +
+         rounded(e->nsymbols * sizeof(GlowBoundSymbol));
 }
 
 void *glow_cpu_selector_begin(const GlowEntry *entry, void *memory) {
@@ -242,7 +241,7 @@ static bool try_room(GlowEntry *e, size_t bytes, GlowSelectorText *text) {
   }
   if (ok) {
     size_t needs = glow_room_needs(selector->room);
-    text->room = (size_t)glow_exec_round((int64_t)(needs + needs / 8 + SLACK));
+    text->room = rounded(needs + needs / 8 + SLACK);
   }
   glow_cpu_selector_end(selector);
   free(extents);
