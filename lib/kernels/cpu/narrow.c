@@ -2,7 +2,7 @@
  * narrow_squares.h those of machines with AMX, narrow_results.h what becomes of sums.
  *
  * The pixels that a band of output rows reads are copied first where windows leave the input, where
- * channels do not lie next to each other in fours, or where the machine wants them wider. Taps
+ * channels do not lie next to each other in fours, or where the machine may want them wider. Taps
  * outside of the input read `pad` there, so no tile asks.
  *
  * The sums of a tile go through memory in the first level of cache to what finishes them, a pixel
@@ -137,8 +137,8 @@ NARROW_APART void narrow_numbers(float *to, const float *from, int64_t listed, i
     ROLLED for (int64_t i = 0; i < count; i++) to[i] = from[listed > 1 ? first + i : 0];
 }
 
-/* What sums of `columns` filters begin with, whose panels are at w; X is i8 and `turned` to u8, that
- * is, 128 is added to all of it. */
+/* What sums of `columns` filters begin with, whose panels are at w; X is i8 and `turned` to u8,
+ * that is, 128 is added to all of it. */
 NARROW_APART void narrow_starts(int32_t *to, const int32_t *from, int64_t first, int64_t columns,
                                 int64_t room, const int8_t *w, int64_t panel, bool turned) {
   for (int64_t i = 0; i < room; i++)
@@ -172,6 +172,9 @@ INLINE void narrow_orders(Unit *u, float *scratch, int64_t columns) {
   ROLLED for (int64_t i = 0; i < columns; i += DOT_PANEL)
       narrow_order(groups, p->run, proves, u->orders + i / DOT_PANEL * (groups + 2),
                    u->w + i / DOT_PANEL * u->panel, wide);
+  u->wides = false;
+  ROLLED for (int64_t i = 0; i < columns; i += DOT_PANEL) u->wides |=
+      narrow_order_of(p, u->orders, i / DOT_PANEL).wides > 0;
 #endif
 }
 
@@ -188,8 +191,6 @@ INLINE void narrow_row(const Unit *u, const NarrowX *x, int64_t col, int64_t col
   Unit tile = *u;
   if (columns <= DOT_PANEL)
     tile.panel = 0; /* no panel need be behind this one; nobody reads what the tile gives there */
-  if (NARROW_PROVES)
-    tile.order = narrow_order_of(p, u->orders, col / DOT_PANEL);
 #define PART(n)                                                                                    \
   narrow_tile(n, &tile, x + at * p->sw * u->pixel, w, col, columns, sums, y + at * p->yw * size,   \
               add + at * p->aw);                                                                   \
@@ -208,11 +209,30 @@ INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *s
     narrow_band_of_squares(u, rows, columns, sums, y, add);
     return;
   }
+  Unit panel = *u;
   ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS) {
+#if NARROW_PROVES
+    panel.order = narrow_order_of(p, u->orders, col / DOT_PANEL);
+    narrow_wide_w(panel.order.groups + panel.order.wide, panel.order.wides,
+                  u->w + col / DOT_PANEL * u->panel, u->wide_w);
+#endif
     ROLLED for (int64_t r = 0; r < rows; r++)
-        narrow_row(u, u->x + r * p->sh * u->row, col, columns - col, sums,
+        narrow_row(&panel, u->x + r * p->sh * u->row, col, columns - col, sums,
                    y + (r * p->yh + col) * size, add + r * p->ah + col);
   }
+}
+
+/* Makes the wide form of the rows that output rows of band b read, where sums need it; `wide_of` is
+ * the band that it is of already. The band that it is of then. */
+INLINE int64_t narrow_wide_band(const Unit *u, int64_t rows, int64_t b, int64_t wide_of) {
+#if NARROW_PROVES
+  const GlowNarrowParams *p = u->p;
+  if (u->wides && b != wide_of) {
+    narrow_wide_x(u->wide_x, u->band, ((rows - 1) * p->sh + (p->kh - 1) * p->dh + 1) * u->row);
+    return b;
+  }
+#endif
+  return wide_of;
 }
 
 void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begin, int64_t end,
@@ -228,7 +248,10 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
   const bool copied = p.copied || !NARROW_BYTES;
   u.pixel = copied ? p.tap * DOT_GROUP : p.xw;
   u.row = copied ? p.line * u.pixel : p.xh;
-  int64_t part_of = -1, band_of = -1;
+  int64_t part_of = -1, band_of = -1, wide_of = -1;
+  u.band = band;
+  u.wide_x = (int16_t *)(void *)(scratch + p.wide_at);
+  u.wide_w = (int16_t *)(void *)(scratch + p.panel_at);
   const bool by_part = NARROW_PROVES || (NARROW_SQUARES && p.step);
   narrow_configure(&p);
   ROLLED for (int64_t i = begin; i < end; i++) {
@@ -252,8 +275,10 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
     }
     if (copied && b != band_of) {
       band_of = b;
+      wide_of = -1;
       narrow_band(&p, band, x, row, rows);
     }
+    wide_of = narrow_wide_band(&u, rows, b, wide_of);
     u.x = copied ? band : (const NarrowX *)(const void *)(x + row * p.sh * p.xh);
     narrow_rows(&u, rows, columns, sums, (char *)at.y + (image * p.yn + row * p.yh + col) * size,
                 (const uint8_t *)at.add + image * p.an + row * p.ah + col);

@@ -7,7 +7,8 @@
  *
  *   quads   eight steps at a time: no input lets sums of four products leave 16 bits, so they are
  *           added up before they become 32 bits wide
- *   wides   four steps at a time, of which products are added up in 32 bits
+ *   wides   four steps at a time, of which products are added up in 32 bits: of a band and of a
+ *           panel that have 16 bits an element, the even ones of a group before the odd ones
  *   pairs   four steps at a time: no input lets sums of two products leave 16 bits
  *
  * Sums are the same in any order. */
@@ -28,7 +29,7 @@ typedef int16_t NarrowTwo __attribute__((vector_size(32), aligned(2)));
 #if NARROW_DIRECT && !DOT_FOURS
 #define NARROW_PROVES 1 /* its sums need orders */
 typedef uint8_t NarrowX;
-enum { NARROW_PIXELS = 4, NARROW_MANY = 16 };
+enum { NARROW_PIXELS = 4, NARROW_MANY = 16, NARROW_TRIED = 16 };
 #else
 #define NARROW_PROVES 0
 typedef DotA NarrowX;
@@ -71,6 +72,10 @@ typedef struct Unit {
   const int64_t *steps;      /* by group of a panel: where its elements of X are, from x on */
   uint32_t *orders;          /* by panel: how many quads and wides there are, then its groups */
   NarrowOrder order;         /* of the panel at work */
+  bool wides;                /* whether any panel has wides, */
+  const NarrowX *band;       /* which read the wide form of this copy, */
+  int16_t *wide_x;           /* here, */
+  int16_t *wide_w;           /* and those of the panel at work, in their order */
 } Unit;
 
 /* `count` neighbours of X. */
@@ -108,16 +113,17 @@ INLINE NarrowFour narrow_row_of(const NarrowX *x) {
   __builtin_memcpy(&four, x, sizeof four);
   return (NarrowFour)dot_splat(four);
 }
+INLINE NarrowTwo narrow_two_of(const int16_t *x) {
+  int32_t two;
+  __builtin_memcpy(&two, x, sizeof two);
+  return (NarrowTwo)dot_splat(two);
+}
 INLINE NarrowTwo narrow_twos(int16_t s) {
   return (NarrowTwo)dot_splat((int32_t)(0x10001U * (uint16_t)s));
 }
 /* Products of u8 by i8, two neighbours added up. */
 INLINE NarrowTwo narrow_product(NarrowFour x, NarrowFour w) {
   return (NarrowTwo)__builtin_ia32_pmaddubsw256(x, w);
-}
-INLINE NarrowTwo narrow_high(NarrowTwo v) {
-  typedef uint16_t Unsigned __attribute__((vector_size(32)));
-  return (NarrowTwo)((Unsigned)v >> 8);
 }
 INLINE GlowVecI narrow_wide(NarrowTwo x, NarrowTwo w) {
   return (GlowVecI)__builtin_ia32_pmaddwd256(x, w);
@@ -169,6 +175,8 @@ NARROW_APART void narrow_order(int64_t groups, int64_t run, bool proves, uint32_
   int64_t quads = 0, wides = 0, end = groups;
   ROLLED for (int64_t g = 0, left = run; g < groups; left = left ? left : run) {
     const int8_t *at = w + g * DOT_BYTES;
+    proves =
+        proves && (wides < NARROW_TRIED || quads || end < groups); /* others will be wides, too */
     if (proves && left > 1 && narrow_is_quad(at)) {
       order[quads++] = (uint32_t)g;
       g += 2, left -= 2;
@@ -182,6 +190,36 @@ NARROW_APART void narrow_order(int64_t groups, int64_t run, bool proves, uint32_
   }
   to[0] = (uint32_t)quads, to[1] = (uint32_t)wides;
   ROLLED for (int64_t i = 0; i < wides; i++) order[end - wides + i] = wide[i];
+}
+
+/* ---- 16 bits --------------------------------------------------------------------------------- */
+
+/* `count` elements of X, a multiple of four. */
+NARROW_APART void narrow_wide_x(int16_t *to, const NarrowX *from, int64_t count) {
+  typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1)));
+  int64_t k = 0;
+  ROLLED for (; k + 16 <= count; k += 16) {
+    const Bytes v = *(const Bytes *)(from + k);
+    *(NarrowTwo *)(to + k) = __builtin_convertvector(
+        __builtin_shufflevector(v, v, 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15),
+        NarrowTwo);
+  }
+  ROLLED for (; k < count; k += 4) {
+    to[k] = from[k], to[k + 1] = from[k + 2];
+    to[k + 2] = from[k + 1], to[k + 3] = from[k + 3];
+  }
+}
+
+/* `count` wides of a panel. */
+NARROW_APART void narrow_wide_w(const uint32_t *list, int64_t count, const int8_t *w, int16_t *to) {
+  ROLLED for (int64_t k = 0; k < count; k++, to += DOT_BYTES) {
+    const int8_t *b = w + (int64_t)list[k] * DOT_BYTES;
+    UNROLL for (int j = 0; j < 2; j++) {
+      const NarrowTwo v = (NarrowTwo)narrow_load(b + j * 32);
+      *(NarrowTwo *)(to + j * 16) = v << 8 >> 8;
+      *(NarrowTwo *)(to + 32 + j * 16) = v >> 8;
+    }
+  }
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
@@ -203,26 +241,20 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
       const NarrowFour a0 = narrow_row_of(a + i * step), a1 = narrow_row_of(a + i * step + 4);
       b = narrow_again(b);
       acc[i][0] += narrow_wide(narrow_product(a0, b0[0]) + narrow_product(a1, b1), ones);
-      acc[i][1] += narrow_wide(narrow_product(a0, b0[1]) +
-                                   narrow_product(a1, narrow_load(b + DOT_BYTES + 32)),
-                               ones);
+      acc[i][1] += narrow_wide(
+          narrow_product(a0, b0[1]) + narrow_product(a1, narrow_load(b + DOT_BYTES + 32)), ones);
     }
   }
   list = t->order.groups + t->order.wide;
+  const int16_t *wide = t->wide_w, *wide_x = t->wide_x + (x - t->band);
   ROLLED for (int64_t k = 0; k < t->order.wides; k++, list++) {
-    const NarrowX *a = x + t->steps[*list];
-    const int8_t *b = w + (int64_t)*list * DOT_BYTES;
-    NarrowTwo even[2], odd[2];
-    UNROLL for (int j = 0; j < 2; j++) {
-      const NarrowTwo v = (NarrowTwo)narrow_load(b + j * 32);
-      even[j] = v << 8 >> 8, odd[j] = v >> 8;
-    }
-    UNROLL for (int i = 0; i < count; i++) {
-      const NarrowTwo v = (NarrowTwo)narrow_row_of(a + i * step);
-      UNROLL for (int j = 0; j < 2; j++) acc[i][j] +=
-          narrow_wide(v & narrow_twos(255), even[j]);
-      const NarrowTwo high = narrow_high((NarrowTwo)narrow_row_of(narrow_again(a + i * step)));
-      UNROLL for (int j = 0; j < 2; j++) acc[i][j] += narrow_wide(high, odd[j]);
+    const int16_t *a = wide_x + t->steps[*list];
+    UNROLL for (int half = 0; half < 2; half++, wide += 32) {
+      const NarrowTwo b[2] = {*(const NarrowTwo *)wide, *(const NarrowTwo *)(wide + 16)};
+      UNROLL for (int i = 0; i < count; i++) {
+        const NarrowTwo v = narrow_two_of(a + i * step + 2 * half);
+        UNROLL for (int j = 0; j < 2; j++) acc[i][j] += narrow_wide(v, b[j]);
+      }
     }
   }
   ROLLED for (int64_t k = 0; k < t->order.pairs; k++, list++) {
@@ -280,7 +312,7 @@ INLINE void narrow_keep(int count, const int32_t *start, GlowVecI (*acc)[NARROW_
   UNROLL for (int i = 0; i < count; i++) {
     int32_t *to = sums + i * NARROW_COLUMNS;
 #if DOT_FOURS || NARROW_PROVES
-    UNROLL for (int j = 0; j < NARROW_VECTORS; j++) *(GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
+    UNROLL for (int j = 0; j < NARROW_VECTORS; j++) * (GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
 #else
     UNROLL for (int j = 0; j < NARROW_VECTORS; j += 2) {
       const int64_t at = j * NARROW_WIDTH;

@@ -3,7 +3,7 @@
 #include "target/cpu/setup/narrow.h"
 #include "target/cpu/setups.h"
 
-enum { PANEL = 16, GROUP = 4, FEW_UNITS = 8, LEAST_COLUMNS = 64, LINE = 64 };
+enum { PANEL = 16, GROUP = 4, FEW_UNITS = 8, FEW_PIXELS = 16, LEAST_COLUMNS = 64, LINE = 64 };
 
 static int64_t lines(int64_t bytes) { return glow_div_up(bytes, LINE) * LINE; }
 
@@ -93,15 +93,21 @@ static int64_t proofs(const GlowCpuNumbers *cpu, const GlowNarrowParams *p) {
   return lines(groups * (8 + list) + p->columns / PANEL * (groups + 2) * list);
 }
 
-/* Registers: tiles of a row; and bands, which are copied as elements of two bytes at most and fill
- * a quarter of the second level of cache, but threads want some units. */
+/* Registers: tiles of a row; and bands, which are copied as elements of two bytes, or one, and fill
+ * a quarter of the second level of cache, but threads want some units. What sums make of a panel
+ * first pays for some pixels. */
 static void cut_for_registers(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
-  int64_t row = 2 * p->line * p->tap * GROUP * p->sh, few = glow_div_up(FEW_UNITS, p->images);
+  int64_t row = 2 * p->line * p->tap * GROUP * p->sh, least = 1, few = p->images;
+  if (glow_narrow_proves(cpu)) {
+    few *= glow_div_up(p->oc, LEAST_COLUMNS);
+    least = glow_min64(glow_div_up(FEW_PIXELS, p->ow), p->oh);
+  }
+  few = glow_div_up(FEW_UNITS, few);
   p->pitch = p->ahead = 0;
   p->tiles = glow_div_up(p->ow, glow_narrow_pixels(cpu));
   p->cols = glow_div_up(p->ow, p->tiles);
   p->narrow = p->tiles * p->cols - p->ow;
-  p->band = glow_max64(glow_min64(cpu->l2 / 4 / row, p->oh / few), 1);
+  p->band = glow_max64(glow_min64(cpu->l2 / 4 / row, p->oh / few), least);
   p->bands = glow_div_up(p->oh, p->band);
   p->columns = columns_of_unit(p->oc, p->images * p->bands);
 }
@@ -140,7 +146,8 @@ static void cut_for_squares(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
 
 void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup *setup) {
   int64_t room = p->tap * GROUP;
-  p->copied = leaves_input(p) || p->xc != 1 || p->ic % GROUP || p->x_signed;
+  p->copied =
+      leaves_input(p) || p->xc != 1 || p->ic % GROUP || p->x_signed || glow_narrow_proves(cpu);
   p->line = (p->ow - 1) * p->sw + (p->kw - 1) * p->dw + 1;
   bool merged = p->dw == 1 && (p->copied || p->xw == room);
   p->runs = merged ? 1 : p->kw;
@@ -155,6 +162,11 @@ void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup
   int64_t rows = (p->band - 1) * p->sh + (p->kh - 1) * p->dh + 1;
   int64_t sums = cpu->squares ? 2 * GLOW_SQUARE : cpu->tile_pixels;
   p->band_at = lines(sums * 2 * PANEL * 4) + lines(3 * p->columns * 4) + proofs(cpu, p);
+  int64_t elements = (rows * p->line + GLOW_SQUARE * p->sw) * room;
+  bool wide = glow_narrow_proves(cpu);
+  p->wide_at = wide ? p->band_at + lines(elements) : 0;
+  p->panel_at = wide ? p->wide_at + lines(2 * elements) : 0;
   setup->units = p->images * p->bands * p->parts;
-  setup->scratch = p->band_at + lines(2 * (rows * p->line + GLOW_SQUARE * p->sw) * room);
+  setup->scratch = wide ? p->panel_at + 2 * p->kh * p->runs * p->run * GROUP * PANEL
+                        : p->band_at + lines(2 * elements);
 }
