@@ -174,6 +174,7 @@ static void check_allocations(const Fixture *t, const GlowParallel *parallel) {
     unsigned long made = atomic_load(&allocations) - before;
     EXPECT(right && !made, "extent %d: %s, %lu allocations", (int)order[i],
            right ? "right" : "wrong", made);
+    CHECK(order[i] > MOST / 2 || 2 * x->now->memory <= t->e->entries->memory + 64);
   }
   glow_execution_destroy(x);
 }

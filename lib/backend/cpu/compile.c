@@ -349,7 +349,9 @@ static bool make_program(Compile *c) {
   bool library = c->options->tier == GLOW_TIER_LIBRARY;
   double since = glow_clock();
   c->isa = glow_cpu_target(c->function->module, c->function->src);
-  if (!c->isa || !glow_cpu_plan(c->arena, c->function, c->isa, &b->plan) ||
+  bool (*plan)(GlowArena *, GlowFunction *, const GlowIsa *, GlowCpuPlan *) =
+      c->same ? glow_cpu_plan_closer : glow_cpu_plan;
+  if (!c->isa || !plan(c->arena, c->function, c->isa, &b->plan) ||
       !glow_cpu_fits(c->function, &b->plan, parallel ? parallel->workers : 1,
                      c->options->max_memory))
     return false;

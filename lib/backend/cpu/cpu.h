@@ -64,6 +64,10 @@ typedef struct GlowCpuPlan {
 /* Selects the work of a program for a machine. All memory comes from `arena`. False after one error
  * with a note for each instruction that cannot be compiled. */
 bool glow_cpu_plan(GlowArena *arena, GlowFunction *program, const GlowIsa *isa, GlowCpuPlan *plan);
+/* The same for a program whose buffers are smaller than those that the text has offsets for: they
+ * lie closer to each other if that makes the arena smaller. */
+bool glow_cpu_plan_closer(GlowArena *arena, GlowFunction *program, const GlowIsa *isa,
+                          GlowCpuPlan *plan);
 
 /* The plan as data: what machine code is made for, and what runs walk. Its memory comes from
  * `arena`; it points to the plan's work. With `library`, params are there for the library code of

@@ -92,8 +92,11 @@ static void select_program(GlowContext *ctx, void *selection) {
     x->symbols[i].size = s->extents[i];
   glow_bound_make(arena, b->function, x->symbols, x->whole->nsymbols, &bound);
   glow_bound_swap(&bound); /* until the room is put back */
-  s->ok = glow_cpu_plan(arena, b->function, isa, &b->plan) && !b->plan.hosted &&
-          b->plan.nouter == x->whole->nvalues && describe_values(x);
+  size_t bytes = x->whole->nsymbols * sizeof *s->extents;
+  bool others = memcmp(s->extents, x->whole->extents, bytes) != 0;
+  bool planned = others ? glow_cpu_plan_closer(arena, b->function, isa, &b->plan)
+                        : glow_cpu_plan(arena, b->function, isa, &b->plan);
+  s->ok = planned && !b->plan.hosted && b->plan.nouter == x->whole->nvalues && describe_values(x);
   if (s->ok) {
     b->data = glow_cpu_program(arena, &b->plan, isa);
     e->program = glow_library_bind(ctx, arena, isa, b->data, true, &e->code);
