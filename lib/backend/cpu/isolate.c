@@ -42,7 +42,7 @@ GlowBytes glow_isolate_text(const GlowFunction *program, GlowArena *arena) {
   glow_text_init(&text, ctx);
   glow_defer_push(ctx, &defer, glow_text_release_fn, &text);
   glow_module_print(copy, &text, &(GlowPrintOptions){0});
-  GlowBytes bytes = {glow_arena_copy(arena, text.data, text.size), text.size};
+  GlowBytes bytes = {glow_arena_copy(arena, glow_text_cstr(&text), text.size + 1), text.size};
   glow_defer_pop(ctx, &defer, true);
   glow_module_destroy(copy);
   return bytes;

@@ -6,7 +6,7 @@
 #include "ir/ir.h"
 
 /* The text that another process compiles a program from: the program without values. It lies in the
- * arena. */
+ * arena, and a NUL follows. */
 GlowBytes glow_isolate_text(const GlowFunction *program, GlowArena *arena);
 
 /* Lets glow-llc, which stands beside this program or library, compile the program of a text, and
