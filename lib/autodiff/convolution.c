@@ -1,7 +1,8 @@
 /* Gradient rules of Convolution, ConvTranspose and FilterGradient, which are each other's: with
  * y = Convolution(x, w), all in the order NCHW,
  *
- *   by x  ConvTranspose(dy, w); with strides of 1 a Convolution of dy with w turned around
+ *   by x  ConvTranspose(dy, w); with strides of 1 a Convolution of dy with w turned around; where
+ *         windows of one place have strides, a Convolution, whose results lie between zeros
  *   by w  FilterGradient(x, dy)
  *   by b  the sum of dy over images and places
  *
@@ -158,19 +159,66 @@ static bool spreads_by_convolution(const Slide *s, int64_t *pads) {
   return true;
 }
 
+static GlowValue *convolved_turned(const GlowGrad *g, const Slide *s, GlowValue *small,
+                                   GlowValue *w, const int64_t *pads) {
+  GlowConvolutionMembers m = {.layout = GLOW_LAYOUT_NCHW,
+                              .group = s->group,
+                              .pads = list(g, pads, 2 * s->spatial),
+                              .dilations = list(g, s->dilation, s->spatial)};
+  return glow_then(g->b, GLOW_OP_CONVOLUTION, (GlowValue *[]){small, turned(g, s, w)}, 2, &m);
+}
+
+/* Whether windows of one place have strides that divide the large maps: each place of a small map
+ * lies at the first of the places that it has in the large one. */
+static bool has_places_apart(const Slide *s) {
+  bool apart = false;
+  if (s->group > 1 && s->rank == GLOW_MAX_RANK)
+    return false;
+  for (uint32_t i = 0; i < s->spatial; i++) {
+    apart |= s->stride[i] > 1;
+    if (s->kernel[i] != 1 || s->before[i] || s->large[i] != s->small[i] * s->stride[i])
+      return false;
+  }
+  return apart;
+}
+
+/* Where small maps have their places in large ones, broadcast over images and channels. */
+static GlowValue *places_of(const GlowGrad *g, const Slide *s) {
+  GlowValue *all = NULL;
+  for (uint32_t i = 0; i < s->spatial; i++) {
+    int64_t *first = GLOW_NEW_ARRAY(g->b->module->arena, int64_t, (size_t)s->large[i] + 1);
+    for (int64_t k = 0; k < s->large[i]; k++)
+      first[k] = k % s->stride[i] == 0;
+    if (s->stride[i] == 1)
+      continue;
+    GlowValue *v = glow_constant_numbers(g->b->module, g->n, "places", GLOW_KIND_BOOL, first,
+                                         (uint32_t)s->large[i]);
+    v = glow_build_along(g->b, g->n, v, s->rank, 2 + i);
+    all = all ? glow_then2(g->b, GLOW_OP_AND, all, v) : v;
+  }
+  return all;
+}
+
+/* Small maps convolved with the filter turned around, with zeros between the results. */
+static GlowValue *spread_places(const GlowGrad *g, const Slide *s, GlowValue *small, GlowValue *w) {
+  const int64_t none[2 * GLOW_MAX_RANK] = {0};
+  GlowValue *v = convolved_turned(g, s, small, w, none);
+  v = glow_grad_repeated(g, v, 2, s->large, s->spatial);
+  return v ? glow_then3(g->b, GLOW_OP_WHERE, places_of(g, s), v,
+                        glow_build_scalar(g->b, v->type->kind, 0))
+           : NULL;
+}
+
 /* What lies between the last window and the end of large maps is padding of the result, or cut off
  * from it. */
 static GlowValue *spread(const GlowGrad *g, const Slide *s, GlowValue *small, GlowValue *w) {
   int64_t pads[2 * GLOW_MAX_RANK], more[GLOW_MAX_RANK];
   if (!small || !w)
     return NULL;
-  if (spreads_by_convolution(s, pads)) {
-    GlowConvolutionMembers m = {.layout = GLOW_LAYOUT_NCHW,
-                                .group = s->group,
-                                .pads = list(g, pads, 2 * s->spatial),
-                                .dilations = list(g, s->dilation, s->spatial)};
-    return glow_then(g->b, GLOW_OP_CONVOLUTION, (GlowValue *[]){small, turned(g, s, w)}, 2, &m);
-  }
+  if (spreads_by_convolution(s, pads))
+    return convolved_turned(g, s, small, w, pads);
+  if (has_places_apart(s))
+    return spread_places(g, s, small, w);
   for (uint32_t i = 0; i < s->spatial; i++) {
     int64_t over = s->reach[i] - s->before[i] - s->large[i];
     pads[i] = s->before[i];

@@ -13,6 +13,21 @@ GlowValue *glow_grad_summed(const GlowGrad *g, GlowValue *v, const int64_t *axes
                    &(GlowReduceSumMembers){.keep = false});
 }
 
+GlowValue *glow_grad_repeated(const GlowGrad *g, GlowValue *v, uint32_t first,
+                              const int64_t *extents, uint32_t count) {
+  int64_t axes[GLOW_MAX_RANK];
+  for (uint32_t i = 0; i < count; i++)
+    axes[i] = first + i;
+  GlowResizeMembers m = {.mode = GLOW_RESIZE_MODE_NEAREST,
+                         .coordinate_transformation_mode = GLOW_COORDINATES_ASYMMETRIC,
+                         .nearest_mode = GLOW_NEAREST_MODE_FLOOR,
+                         .axes = glow_array_i64(g->b->module, axes, count),
+                         .cubic_coeff_a = -0.75f};
+  GlowValue *ins[] = {v, NULL, NULL, glow_constant_ints(g->b->module, g->n, "map", extents, count)};
+  GlowNode *n = v ? glow_build(g->b, GLOW_OP_RESIZE, ins, 4, &m, NULL) : NULL;
+  return n ? &n->results[0] : NULL;
+}
+
 GlowValue *glow_grad_flat(const GlowGrad *g, GlowValue *v) {
   static const int64_t all = -1;
   return glow_then2(g->b, GLOW_OP_RESHAPE, v,

@@ -32,6 +32,10 @@ static inline uint32_t glow_grad_axis(int64_t axis, const GlowType *t) {
 GlowValue *glow_grad_shaped(const GlowGrad *g, GlowValue *v, const GlowType *t);
 /* The sum of v over these axes, which go. */
 GlowValue *glow_grad_summed(const GlowGrad *g, GlowValue *v, const int64_t *axes, uint32_t count);
+/* v with each element repeated along `count` axes from `first` on, up to these extents, which are
+ * multiples of v's. */
+GlowValue *glow_grad_repeated(const GlowGrad *g, GlowValue *v, uint32_t first,
+                              const int64_t *extents, uint32_t count);
 /* All elements of v as a vector. */
 GlowValue *glow_grad_flat(const GlowGrad *g, GlowValue *v);
 /* op(x, indices, updates), a scatter whose members say that it adds up; 16-bit floats are added as

@@ -54,18 +54,7 @@ static bool find_tiles(const GlowGrad *g, Tiles *t) {
 
 /* v repeated over its window. */
 static GlowValue *over_tiles(const GlowGrad *g, const Tiles *t, GlowValue *v) {
-  int64_t axes[GLOW_MAX_RANK];
-  for (uint32_t i = 0; i < t->spatial; i++)
-    axes[i] = t->first + i;
-  GlowResizeMembers m = {.mode = GLOW_RESIZE_MODE_NEAREST,
-                         .coordinate_transformation_mode = GLOW_COORDINATES_ASYMMETRIC,
-                         .nearest_mode = GLOW_NEAREST_MODE_FLOOR,
-                         .axes = glow_array_i64(g->b->module, axes, t->spatial),
-                         .cubic_coeff_a = -0.75f};
-  GlowValue *ins[] = {v, NULL, NULL,
-                      glow_constant_ints(g->b->module, g->n, "map", t->in, t->spatial)};
-  GlowNode *n = v ? glow_build(g->b, GLOW_OP_RESIZE, ins, 4, &m, NULL) : NULL;
-  return n ? &n->results[0] : NULL;
+  return glow_grad_repeated(g, v, t->first, t->in, t->spatial);
 }
 
 /* Minus the number of each element of X in its window, broadcast over images and channels. */
