@@ -48,8 +48,8 @@ static int64_t merged_rows(const GlowConvGrid *g, int64_t pixels) {
 GlowConvTile glow_conv_tile(const GlowIsa *isa, const GlowConvGrid *g) {
   int64_t pixels = isa->tile_pixels, merged = g->flat ? merged_rows(g, pixels) : 1;
   int64_t width = g->ow * merged, tiles = glow_div_up(width, pixels), rows = 1;
-  /* More than a twentieth of the registers would be idle, and there are other rows to fill them. */
-  if (!g->single && glow_conv_can_scatter(isa, g->taps) && width * 20 <= tiles * pixels * 19 &&
+  /* A twelfth of the registers or more would be idle, and there are other rows to fill them. */
+  if (!g->single && glow_conv_can_scatter(isa, g->taps) && width * 12 <= tiles * pixels * 11 &&
       width < g->rows * g->ow)
     return (GlowConvTile){1, {(uint32_t)glow_min64(pixels, g->rows * g->ow)}};
   int64_t cols = glow_div_up(width, tiles);
