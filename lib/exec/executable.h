@@ -82,8 +82,11 @@ typedef struct GlowEngine {
   void *(*selector_begin)(const GlowEntry *entry, void *memory);
   GlowEntry *(*selector_at)(void *selector, const int64_t *extents);
   void (*selector_end)(void *selector);
-  /* A run of a program that selector_at gave took so long: the engine may make one for all, after
-   * which entry->shared is another number. Without a lock. */
+  /* A run of a program that selector_at gave begins: if such runs have taken long, the engine may
+   * make a program for all, after which entry->shared is another number. Not under the lock, which
+   * the calling thread waits for only if the executable is not `guarded`. */
+  void (*wanted)(const GlowEntry *entry, const int64_t *extents);
+  /* It took so long. Without a lock. */
   void (*spent)(const GlowEntry *entry, const int64_t *extents, int64_t nanoseconds);
   /* Frees what runs have left in x->result and x->hosted. */
   void (*forget)(GlowExecution *x);
@@ -151,6 +154,7 @@ struct GlowExecutable {
   GlowArena *arena; /* of this struct and of all that it points to */
   atomic_int users;
   pthread_mutex_t lock; /* of the context: steps that the interpreter runs, and messages */
+  bool guarded; /* nobody uses the context without the lock: threads of engines may use it, too */
   GlowEntry *entries;
   uint32_t nentries;
   uint32_t nstorage; /* how many values of each entry are storage */

@@ -573,6 +573,7 @@ static GlowStatus run_whole(GlowExecution *x, GlowState *s, const GlowTensor *co
 }
 
 static GlowStatus run_selected(GlowExecution *x, GlowState *s, const GlowTensor *const *inputs) {
+  x->entry->engine->wanted(x->entry, x->extents);
   double since = glow_clock();
   GlowStatus status = run_program(x, s, inputs);
   x->entry->engine->spent(x->entry, x->extents, (int64_t)((glow_clock() - since) * 1e9));

@@ -341,6 +341,7 @@ static GlowStatus make(Make *m, GlowExecutable **executable) {
     m->ctx->error_limit = 0;
     glow_context_set_diagnostic_fn(m->ctx, glow_run_hear, m->made);
     m->made->leave = leave;
+    m->made->guarded = true;
     *executable = m->made;
     return status;
   }

@@ -5,9 +5,8 @@
  *
  * One sweep over time finds which buffers live together, so the cost follows the number of pairs
  * that meet, not the square of the number of buffers. */
-#include <stdlib.h>
-
 #include "memplan/memplan.h"
+#include "support/sort.h"
 
 typedef struct Node {
   GlowPlanBuffer *buffer;
@@ -47,7 +46,7 @@ static bool is_empty(const GlowPlanBuffer *b) { return b->size == 0 || b->start 
 /* Fills in `meets` for both of each pair that lives at the same time. */
 static void find_meetings(GlowArena *scratch, Node *nodes, Node **order, uint32_t count) {
   if (count)
-    qsort(order, count, sizeof *order, by_start);
+    glow_sort(order, count, sizeof *order, by_start);
   Node **alive = GLOW_NEW_ARRAY(scratch, Node *, count);
   uint32_t nalive = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -68,7 +67,7 @@ static void find_meetings(GlowArena *scratch, Node *nodes, Node **order, uint32_
 /* The offset for `size` bytes: the start of the tightest gap between spans, or their end. */
 static int64_t best_gap(Span *spans, uint32_t count, int64_t size, int64_t align) {
   if (count)
-    qsort(spans, count, sizeof *spans, by_offset);
+    glow_sort(spans, count, sizeof *spans, by_offset);
   int64_t top = 0, best = -1, best_waste = INT64_MAX;
   for (uint32_t i = 0; i < count; i++) {
     int64_t gap = spans[i].from - top;
@@ -136,7 +135,7 @@ int64_t glow_memplan_fill(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_t 
   if (live <= 0)
     return live;
   find_meetings(scratch, nodes, order, (uint32_t)live);
-  qsort(order, (size_t)live, sizeof *order, by_size);
+  glow_sort(order, (size_t)live, sizeof *order, by_size);
   return place(nodes, order, (uint32_t)live, stay, GLOW_NEW_ARRAY(scratch, Span, live), align);
 }
 
@@ -158,7 +157,7 @@ int64_t glow_memplan_greedy(GlowArena *scratch, GlowPlanBuffer *buffers, uint32_
   for (uint32_t i = 0; i < live; i++)
     offsets[i] = timed[i]->buffer->offset;
   if (live)
-    qsort(order, live, sizeof *order, by_size);
+    glow_sort(order, live, sizeof *order, by_size);
   int64_t arena = place(nodes, order, live, NULL, spans, align);
   if (arena <= by_time)
     return arena;

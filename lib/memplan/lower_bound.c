@@ -2,9 +2,8 @@
  * topmost rounded up to the alignment. Any of them may be the topmost, so the largest rounding
  * among them is taken off. The bound is the largest such number of all times. Shares nothing with
  * the planner. */
-#include <stdlib.h>
-
 #include "memplan/memplan.h"
+#include "support/sort.h"
 
 /* A buffer begins or ends. Ends come first among events at the same time. */
 typedef struct Event {
@@ -48,7 +47,7 @@ int64_t glow_memplan_lower_bound(GlowArena *scratch, const GlowPlanBuffer *buffe
     events[n++] = (Event){b->end, false, b->size};
   }
   if (n)
-    qsort(events, n, sizeof *events, in_time);
+    glow_sort(events, n, sizeof *events, in_time);
 
   Wastes wastes = {.count = GLOW_NEW_ARRAY(scratch, uint32_t, (size_t)align)};
   int64_t alive = 0, most = 0;

@@ -2,9 +2,8 @@
  * needs; among the operands of a step, those come first that need the most memory beyond the bytes
  * that they leave. For trees of values of one size this is the best order (Sethi and Ullman, 1970);
  * elsewhere it is a good guess. */
-#include <stdlib.h>
-
 #include "memplan/order_internal.h"
+#include "support/sort.h"
 
 typedef struct Need {
   int64_t most;   /* bytes to run the step and all steps it needs, if no other step needs those */
@@ -50,7 +49,7 @@ static void measure(Greedy *g, uint32_t step) {
   Need *operands = GLOW_NEW_ARRAY(g->scratch, Need, t->takes.count + t->after.count);
   uint32_t n = collect(g, step, operands), at = step - g->from;
   if (n)
-    qsort(operands, n, sizeof *operands, by_excess);
+    glow_sort(operands, n, sizeof *operands, by_excess);
   Need need = {.most = 0, .leaves = 0, .step = step};
   g->operands[at] = GLOW_NEW_ARRAY(g->scratch, uint32_t, n);
   g->noperands[at] = n;

@@ -15,9 +15,8 @@
  *  - A dead end names the decisions that it follows from; the search goes back to the last of them
  *    at once, past decisions that have no part in the dead end.
  *  - States that failed are remembered by a hash of 64 bits, from one run to the next. */
-#include <stdlib.h>
-
 #include "memplan/search.h"
+#include "support/sort.h"
 
 enum { MAX_DEPTH = 2048, FAILED_BITS = 18 };
 
@@ -277,7 +276,7 @@ static void rank_items(GlowSearch *s) {
     uint64_t factor = seed ? 128 + (mix(i->key ^ mix(seed)) >> 56) : 1;
     s->ranks[k] = (GlowSearchRank){(i->to - i->from) * factor, i};
   }
-  qsort(s->ranks, s->nitems, sizeof *s->ranks, by_length);
+  glow_sort(s->ranks, s->nitems, sizeof *s->ranks, by_length);
   for (uint32_t k = 0; k < s->nitems; k++)
     s->ranks[k].item->rank = k;
 }
@@ -333,7 +332,7 @@ static void find_sections(GlowSearch *s) {
     events[2 * k] = (Event){i->buffer->start, true, i};
     events[2 * k + 1] = (Event){i->buffer->end, false, i};
   }
-  qsort(events, 2 * (size_t)s->nitems, sizeof *events, in_time);
+  glow_sort(events, 2 * (size_t)s->nitems, sizeof *events, in_time);
   bool grew = false;
   for (uint32_t k = 0; k < 2 * s->nitems; k++) {
     s->nsections += grew && !events[k].begins;
@@ -343,7 +342,7 @@ static void find_sections(GlowSearch *s) {
     else
       events[k].item->to = s->nsections;
   }
-  qsort(s->items, s->nitems, sizeof *s->items, by_from);
+  glow_sort(s->items, s->nitems, sizeof *s->items, by_from);
 }
 
 static void fill_section(GlowSearch *s, uint32_t t) {

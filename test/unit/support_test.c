@@ -13,6 +13,7 @@
 #include "support/diag.h"
 #include "support/file.h"
 #include "support/json.h"
+#include "support/sort.h"
 #include "support/text.h"
 #include "support/threads.h"
 #include "test/unit/failing_malloc.h"
@@ -671,6 +672,38 @@ static void test_share(void) {
   }
 }
 
+typedef struct Sorted {
+  uint32_t key;
+  char rest[96]; /* of the key */
+} Sorted;
+
+static int by_key(const void *a, const void *b) {
+  uint32_t x = ((const Sorted *)a)->key, y = ((const Sorted *)b)->key;
+  return (x > y) - (x < y);
+}
+
+static void test_sort(void) {
+  enum { MOST = 200 };
+  static Sorted all[MOST];
+  for (size_t count = 0; count <= MOST; count++) {
+    uint64_t before = 0, after = 0;
+    bool ok = true;
+    for (size_t i = 0; i < count; i++) {
+      all[i].key = random_bits() % (count % 2 ? 7 : 1u << 30);
+      memset(all[i].rest, (int)(all[i].key & 127), sizeof all[i].rest);
+      before += (uint64_t)all[i].key * all[i].key;
+    }
+    glow_sort(all, count, sizeof *all, by_key);
+    for (size_t i = 0; i < count; i++) {
+      after += (uint64_t)all[i].key * all[i].key;
+      ok = ok && (!i || all[i - 1].key <= all[i].key);
+      for (size_t k = 0; k < sizeof all[i].rest; k++)
+        ok = ok && all[i].rest[k] == (char)(all[i].key & 127);
+    }
+    EXPECT(ok && before == after, "%zu elements", count);
+  }
+}
+
 static void test_processors(void) {
   cpu_set_t before, one;
   CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
@@ -702,6 +735,7 @@ int main(void) {
   glow_context_destroy(ctx);
   test_numbers();
   test_share();
+  test_sort();
   test_processors();
   test_failing_allocations();
   return unit_finish();

@@ -190,6 +190,8 @@ static void check_open(void) {
   e->patience = 1e-9;
   CHECK(runs_right(&t, x));
   CHECK(x->now != e->entries && !x->now->background); /* x has selected the program itself */
+  CHECK(!atomic_load(&e->entries->shared)); /* it could be the last run */
+  CHECK(runs_right(&t, x));
   CHECK(becomes_shared(e->entries));
   CHECK(runs_right(&t, x));
   GlowEntry *now = x->now;

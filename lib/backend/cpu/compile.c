@@ -185,6 +185,7 @@ static void destroy(GlowEntry *entry) {
 static const GlowEngine engine = {.at = glow_shared_at,
                                   .find = glow_shared_find,
                                   .leave = glow_shared_leave,
+                                  .wanted = glow_shared_wanted,
                                   .spent = glow_shared_spent,
                                   .selector_begin = glow_cpu_selector_begin,
                                   .selector_at = glow_cpu_selector_at,

@@ -2,11 +2,11 @@
  * support/pointer.h gives pointers of 32 bits the room of 64. */
 #include "backend/cpu/image.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/ir.h"
 #include "kernels/reference.h"
+#include "support/sort.h"
 
 #define ALIGN 16
 
@@ -98,7 +98,7 @@ static int by_place(const void *a, const void *b) {
 
 GlowImage glow_image_finish(GlowImageBuilder *b) {
   if (b->fixups.count)
-    qsort(b->fixups.data, b->fixups.count, sizeof *b->fixups.data, by_place);
+    glow_sort(b->fixups.data, b->fixups.count, sizeof *b->fixups.data, by_place);
   return (GlowImage){b->bytes, b->size, b->fixups.data, b->fixups.count};
 }
 

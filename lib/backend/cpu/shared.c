@@ -181,7 +181,7 @@ typedef struct Request {
   bool made;
 } Request;
 
-/* Under the lock. */
+/* Makes the program of all->extents. Under the lock. */
 static void make_wanted(GlowContext *ctx, void *request) {
   Request *r = request;
   GlowSharedPrograms *all = r->all;
@@ -201,45 +201,64 @@ static void make_wanted(GlowContext *ctx, void *request) {
   r->made = true;
 }
 
+/* Does what is wanted. */
+static void fulfil(GlowSharedPrograms *all) {
+  GlowExecutable *e = all->entry->executable;
+  Request r = {.all = all};
+  pthread_mutex_lock(&e->lock);
+  glow_protect(e->ctx, make_wanted, &r);
+  pthread_mutex_unlock(&e->lock);
+  atomic_store(&all->wanted, NOTHING);
+  if (r.made)
+    atomic_fetch_add(&((GlowEntry *)(uintptr_t)all->entry)->shared, 1);
+}
+
 static void serve(GlowContext *own, uint32_t job, void *shared) {
   GlowSharedPrograms *all = shared;
-  GlowExecutable *e = all->entry->executable;
   (void)own, (void)job;
   while (!glow_background_ended(all->maker)) {
     while (sem_wait(&all->called))
       ;
-    if (atomic_load(&all->wanted) != WANTED)
-      continue;
-    Request r = {.all = all};
-    pthread_mutex_lock(&e->lock);
-    glow_protect(e->ctx, make_wanted, &r);
-    pthread_mutex_unlock(&e->lock);
-    atomic_store(&all->wanted, NOTHING);
-    if (r.made)
-      atomic_fetch_add(&((GlowEntry *)(uintptr_t)all->entry)->shared, 1);
+    if (atomic_load(&all->wanted) == WANTED)
+      fulfil(all);
   }
 }
 
 static void wake(void *shared) { sem_post(&((GlowSharedPrograms *)shared)->called); }
 
-void glow_shared_spent(const GlowEntry *entry, const int64_t *extents, int64_t nanoseconds) {
+/* A thread of its own would use the context while its owner does. */
+static void ask_maker(GlowSharedPrograms *all) {
+  if (!all->entry->executable->guarded) {
+    fulfil(all);
+    return;
+  }
+  glow_background_start(all->maker);
+  sem_post(&all->called);
+}
+
+void glow_shared_wanted(const GlowEntry *entry, const int64_t *extents) {
   GlowSharedPrograms *all = shared_of(entry);
   unsigned long long key = key_of(entry, extents);
   Warmth *w = warmth_of(all, key);
-  if (atomic_load(&w->key) != key) {
-    atomic_store(&w->spent, 0);
-    atomic_store(&w->key, key);
-  }
-  long long spent = atomic_fetch_add(&w->spent, nanoseconds) + nanoseconds;
   int nothing = NOTHING;
-  if ((double)spent < entry->executable->patience * 1e9 || !all->maker ||
+  if (atomic_load(&w->key) != key ||
+      (double)atomic_load(&w->spent) < entry->executable->patience * 1e9 || !all->maker ||
       !atomic_compare_exchange_strong(&all->wanted, &nothing, BEING_SET))
     return;
   memcpy(all->extents, extents, extents_bytes(entry));
   atomic_store(&w->spent, LLONG_MIN / 2);
   atomic_store(&all->wanted, WANTED);
-  glow_background_start(all->maker);
-  sem_post(&all->called);
+  ask_maker(all);
+}
+
+void glow_shared_spent(const GlowEntry *entry, const int64_t *extents, int64_t nanoseconds) {
+  unsigned long long key = key_of(entry, extents);
+  Warmth *w = warmth_of(shared_of(entry), key);
+  if (atomic_load(&w->key) != key) {
+    atomic_store(&w->spent, 0);
+    atomic_store(&w->key, key);
+  }
+  atomic_fetch_add(&w->spent, nanoseconds);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

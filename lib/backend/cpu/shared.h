@@ -1,7 +1,8 @@
 /* Programs of an entry for other extents than its own that all its executions share. Those that an
  * execution cannot select for itself are made when it asks for them. Of the others, those whose
- * extents many runs have are made by a thread of their own, and LLVM makes code for them; no run
- * waits for that. The last few that nobody runs are kept. */
+ * extents many runs have are made by a thread of their own, and no run waits for that; where others
+ * use the context of the executable, too, a run makes them. LLVM makes code for all of them. The
+ * last few that nobody runs are kept. */
 #ifndef GLOW_BACKEND_CPU_SHARED_H
 #define GLOW_BACKEND_CPU_SHARED_H
 
@@ -24,6 +25,7 @@ GlowBound *glow_shared_bound(GlowEntry *program);
 GlowEntry *glow_shared_at(const GlowEntry *entry, const int64_t *extents);
 GlowEntry *glow_shared_find(const GlowEntry *entry, const int64_t *extents);
 void glow_shared_leave(GlowEntry *program);
+void glow_shared_wanted(const GlowEntry *entry, const int64_t *extents);
 void glow_shared_spent(const GlowEntry *entry, const int64_t *extents, int64_t nanoseconds);
 
 #endif
