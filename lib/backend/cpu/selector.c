@@ -16,7 +16,8 @@ enum {
   TRIALS = 5,           /* sets of extents for which compiling selects */
   LEAST_ROOM = 1 << 22, /* bytes of the first room that is tried */
   MOST_ROOM = 1 << 30,
-  SLACK = 1 << 16 /* what a room has behind what trials needed, besides an eighth */
+  SLACK = 1 << 16, /* what a room has behind what trials needed, besides an eighth */
+  MORE = 2         /* executions have 1 + 1 / MORE of the scratch memory that trials needed */
 };
 
 struct GlowSelectorText {
@@ -252,6 +253,15 @@ static bool try_room(GlowEntry *e, size_t bytes, GlowSelectorText *text) {
   return ok;
 }
 
+/* Scratch memory is not largest at the largest extents: blocks follow what divides the work best.
+ * What workers share lies in the arena, which so becomes larger, too. Nobody touches what no run
+ * needs. */
+static void leave_slack(GlowEntryNeeds *most) {
+  int64_t more = glow_exec_round(most->scratch / MORE);
+  most->memory += more;
+  most->scratch += more;
+}
+
 void glow_cpu_plan_selector(GlowEntry *e, const GlowFunction *f) {
   GlowSelectorText *text = GLOW_NEW(e->executable->arena, GlowSelectorText);
   text->text = glow_isolate_text(f, e->executable->arena);
@@ -263,8 +273,10 @@ void glow_cpu_plan_selector(GlowEntry *e, const GlowFunction *f) {
   bool ok = try_room(e, bytes, text);
   while (!ok && bytes < MOST_ROOM && bytes < 256 * text->text.size)
     ok = try_room(e, bytes *= 4, text);
-  if (ok)
-    e->selector_bytes = (int64_t)(fixed_bytes(e) + text->room);
-  else
+  if (!ok) {
     e->selector = NULL;
+    return;
+  }
+  leave_slack(&e->most);
+  e->selector_bytes = (int64_t)(fixed_bytes(e) + text->room);
 }
