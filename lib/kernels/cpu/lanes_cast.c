@@ -161,14 +161,17 @@ static inline double odd_u64(uint64_t v) { return (double)odd_size(v); }
 
 /* M(kind, type, argument). */
 #define INTEGERS(M, a) M(i32, int32_t, a) OTHER_INTEGERS(M, a)
-#define OTHER_INTEGERS(M, a)                                                                       \
+#define OTHER_INTEGERS(M, a) M(i64, int64_t, a) FEWER_INTEGERS(M, a)
+#define FEWER_INTEGERS(M, a)                                                                       \
   M(i8, int8_t, a)                                                                                 \
   M(i16, int16_t, a)                                                                               \
-  M(i64, int64_t, a) M(u8, uint8_t, a) M(u16, uint16_t, a) M(u32, uint32_t, a) M(u64, uint64_t, a)
+  M(u8, uint8_t, a) M(u16, uint16_t, a) M(u32, uint32_t, a) M(u64, uint64_t, a)
 
 /* From an integer: wide is the double to round from, for the 16-bit floats. */
 #define FROM_INTEGER(from, FROM, wide)                                                             \
   CAST(float, float, from, FROM, v)                                                                \
+  TO_OTHERS(from, FROM, wide)
+#define TO_OTHERS(from, FROM, wide)                                                                \
   CAST(double, double, from, FROM, v)                                                              \
   CAST(float16, uint16_t, from, FROM, to_half(glow_float_odd(wide)))                               \
   CAST(bfloat16, uint16_t, from, FROM, glow_bfloat_from_double(wide))                              \
@@ -176,7 +179,7 @@ static inline double odd_u64(uint64_t v) { return (double)odd_size(v); }
 FROM_INTEGER(i8, int8_t, (double)v)
 FROM_INTEGER(i16, int16_t, (double)v)
 FROM_INTEGER(i32, int32_t, (double)v)
-FROM_INTEGER(i64, int64_t, odd_i64(v))
+TO_OTHERS(i64, int64_t, odd_i64(v))
 FROM_INTEGER(u8, uint8_t, (double)v)
 FROM_INTEGER(u16, uint16_t, (double)v)
 FROM_INTEGER(u32, uint32_t, (double)v)
@@ -205,7 +208,7 @@ CAST(bfloat16, uint16_t, bool, uint8_t, v ? 0x3f80 : 0)
 #define FROM_FLOAT16(k, T, a) CAST(k, T, float16, uint16_t, trim_##k(from_half(v)))
 #define FROM_BFLOAT16(k, T, a) CAST(k, T, bfloat16, uint16_t, trim_##k(glow_bfloat_to_float(v)))
 #define FROM_REAL(M) INTEGERS(M, ) M(bool, uint8_t, )
-OTHER_INTEGERS(FROM_FLOAT, )
+FEWER_INTEGERS(FROM_FLOAT, )
 FROM_FLOAT(bool, uint8_t, )
 FROM_REAL(FROM_DOUBLE)
 FROM_REAL(FROM_FLOAT16)
@@ -229,6 +232,39 @@ void glow_lanes_cast_i32_float(const void *m, int32_t *restrict r, const float *
 BLOCK1(cast_i32_float, int32_t, float)
 #else
 FROM_FLOAT(i32, int32_t, )
+#endif
+
+/* Where no instruction converts to and from 64 bits, those of 32 bits do if all lanes fit. */
+#if defined(__AVX2__) && !defined(__AVX512DQ__)
+typedef int64_t Longs __attribute__((vector_size(GLOW_VL * 8), aligned(8)));
+void glow_lanes_cast_i64_float(const void *m, int64_t *restrict r, const float *restrict x) {
+  (void)m;
+  const GlowVec v = vec_load(x);
+  GlowVecI whole;
+  __asm__(TRUNCATE : "=v"(whole) : "v"(v));
+  if (!__builtin_reduce_or(whole == INT32_MIN)) {
+    const Longs wide = __builtin_convertvector(whole, Longs);
+    __builtin_memcpy(r, &wide, sizeof wide);
+    return;
+  }
+  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = trim_i64(x[l]);
+}
+BLOCK1(cast_i64_float, int64_t, float)
+void glow_lanes_cast_float_i64(const void *m, float *restrict r, const int64_t *restrict x) {
+  (void)m;
+  Longs v;
+  __builtin_memcpy(&v, x, sizeof v);
+  const GlowVecI low = __builtin_convertvector(v, GlowVecI);
+  if (__builtin_reduce_and(__builtin_convertvector(low, Longs) == v)) {
+    vec_store(r, __builtin_convertvector(low, GlowVec));
+    return;
+  }
+  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (float)x[l];
+}
+BLOCK1(cast_float_i64, float, int64_t)
+#else
+FROM_FLOAT(i64, int64_t, )
+CAST(float, float, i64, int64_t, v)
 #endif
 
 CAST(double, double, float, float, v)
@@ -399,8 +435,7 @@ QUANTIZED(u32, uint32_t, 0, UINT32_MAX, WIDE)
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) x[l] = (float)a[l] * b[l];                        \
     glow_lanes_quantize_##k##_float(m, r, x);                                                      \
   }                                                                                                \
-  GLOW_BLOCK(scale_quantize_##k, 2,                                                                \
-             const GlowLaneScale scale = *(const GlowLaneScale *)members;                          \
+  GLOW_BLOCK(scale_quantize_##k, 2, const GlowLaneScale scale = *(const GlowLaneScale *)members;   \
              BLOCK_ROW(int32_t, 0) BLOCK_ROW(float, 1),                                            \
              scale_quantize_##k(&scale, BLOCK_OUT(T), BLOCK_IN(int32_t, 0), BLOCK_IN(float, 1)))
 SCALE_QUANTIZE(i8, int8_t)
