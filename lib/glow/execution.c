@@ -118,6 +118,26 @@ static GlowStatus refuse(Run *r, const char *format, ...) {
   return GLOW_BAD_USAGE;
 }
 
+/* The first extent that the port does not have. */
+static GlowStatus refuse_extents(Run *r, const GlowHomePort *p, const GlowExecValue *v,
+                                 const int64_t *extents) {
+  r->loc = v->loc;
+  for (uint32_t a = 0; a < v->type->rank; a++) {
+    const GlowDim *d = &v->type->dims[a];
+    const GlowExtent *e = d->extent;
+    if (glow_dim_allows(*d, extents[a]))
+      continue;
+    return e ? refuse(r,
+                      "@%s: the extents do not fit %s: axis %u has %lld, $%s is %lld..%lld step "
+                      "%lld",
+                      v->name, p->port.type, a, (long long)extents[a], d->symbol,
+                      (long long)e->least, (long long)e->most, (long long)e->step)
+             : refuse(r, "@%s: the extents do not fit %s: axis %u has %lld", v->name, p->port.type,
+                      a, (long long)extents[a]);
+  }
+  return refuse(r, "@%s: the extents do not fit %s", v->name, p->port.type);
+}
+
 /* Of a port that is read, *bytes is what its extents need. A run may write as much as any value of
  * the port has, *most (0: nobody knows how much that is). */
 static GlowStatus check_size(Run *r, const GlowHomePort *p, const GlowExecValue *v,
@@ -126,9 +146,10 @@ static GlowStatus check_size(Run *r, const GlowHomePort *p, const GlowExecValue 
   *bytes = input < 0 ? 0 : (size_t)input;
   *most = v->written ? p->port.bytes : 0;
   size_t needed = *bytes > *most ? *bytes : *most;
+  if (input < 0 && b->extents)
+    return refuse_extents(r, p, v, b->extents);
   if (input < 0)
-    return refuse(r, "@%s: %s %s", v->name,
-                  b->extents ? "the extents do not fit" : "extents are needed for", p->port.type);
+    return refuse(r, "@%s: extents are needed for %s", v->name, p->port.type);
   if (b->bytes < needed)
     return refuse(r, "@%s: the buffer has %zu bytes, %s needs %zu", v->name, b->bytes, p->port.type,
                   needed);

@@ -341,7 +341,8 @@ static void check_refusals(const char *options) {
   CHECK(glow_execution_output(x[1], 2) && glow_execution_output(x[1], 2)->extents[0] == 16);
   b[1].extents = wrong;
   CHECK(glow_execution_run(x[1], NULL, b, 2) == GLOW_BAD_USAGE);
-  EXPECT(strstr(fault_of(x[1]), "@b: the extents do not fit float<16>"), "%s", fault_of(x[1]));
+  EXPECT(strstr(fault_of(x[1]), "@b: the extents do not fit float<16>: axis 0 has 15"), "%s",
+         fault_of(x[1]));
   b[1] = (GlowBuffer){(char *)memory + 1, 64, NULL};
   CHECK(glow_execution_run(x[1], NULL, b, 2) == GLOW_BAD_USAGE);
   EXPECT(strstr(fault_of(x[1]), "@b: the buffer is not aligned to its elements of 4 bytes"), "%s",
@@ -422,6 +423,11 @@ static void check_ranges(void) {
       memset(out, 0, sizeof out);
       GlowStatus status = glow_execution_run(x, NULL, b, 3);
       CHECK(status == (n % 2 ? GLOW_BAD_USAGE : GLOW_OK));
+      GlowFaultInfo fault = {.size = sizeof fault};
+      glow_execution_fault(x, &fault);
+      EXPECT(n % 2 == 0 || (strstr(fault.text, "axis 0 has") && fault.loc.line == 3 &&
+                            strstr(fault.text, "$N is 2..6 step 2")),
+             "%u: %s", fault.loc.line, fault.text);
       const GlowBuffer *got = glow_execution_output(x, y);
       CHECK(n % 2 ? !got : got && got->extents[0] == n && got->bytes == 16 * (size_t)n / 2);
       for (int64_t i = 0; i < 16; i++)
