@@ -180,6 +180,33 @@ static void check_allocations(const Fixture *t, const GlowParallel *parallel) {
   glow_execution_destroy(x);
 }
 
+/* A program of so many buffers that what sorts them could ask for memory. */
+static void check_many(void) {
+  enum { LINKS = 300, LINE = 96 };
+  static char text[(LINKS + 10) * LINE];
+  int size = snprintf(text, sizeof text,
+                      "declare {\n"
+                      "  extent $N : 1..40\n"
+                      "  placeholder @x : float<$N x 8>\n"
+                      "  placeholder @y : float<$N x 8>\n"
+                      "  constant @w : float<8 x 8> = random {kind = uniform, low = -1.0, high = "
+                      "1.0, seed = 1}\n"
+                      "}\n"
+                      "func @main {\n"
+                      "  %%0 = MatMul(@x, @w) : float<$N x 8>\n");
+  for (int i = 1; i < LINKS; i += 2)
+    size += snprintf(text + size, sizeof text - (size_t)size,
+                     "  %%%d = Tanh(%%%d) : float<$N x 8>\n"
+                     "  %%%d = MatMul(%%%d, @w) : float<$N x 8>\n",
+                     i, i - 1, i + 1, i);
+  snprintf(text + size, sizeof text - (size_t)size, "  Save(%%%d, @y)\n}\n", LINKS);
+  Fixture t;
+  if (!begin(&t, text, GLOW_TIER_LIBRARY))
+    return;
+  check_allocations(&t, NULL);
+  end(&t);
+}
+
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
 typedef struct Worker {
@@ -285,6 +312,7 @@ int main(void) {
         check_sharing(&t);
       end(&t);
     }
+  check_many();
   check_context();
   glow_pool_destroy(pool);
   glow_context_destroy(ctx);
