@@ -24,7 +24,8 @@ typedef struct GlowPlace {
 typedef enum GlowPlaceBase {
   GLOW_PLACE_ARENA = -1,
   GLOW_PLACE_ABSENT = -2, /* a null pointer */
-  GLOW_PLACE_ZEROS = -3   /* constant zeros */
+  GLOW_PLACE_ZEROS = -3,  /* constant zeros */
+  GLOW_PLACE_NUMBERS = -4 /* the numbers of the work */
 } GlowPlaceBase;
 
 #define GLOW_OPERAND_DIMS 6
@@ -129,7 +130,8 @@ typedef struct GlowWorkSource {
  * either may be absent, and the i64 that counts the rounds.
  *
  * As a step of a program, a piece's first address is that of its params in memory; kernels get the
- * addresses behind it. Compiled code has the params of kernels as constants and reads none. */
+ * addresses behind it. Compiled code has the params of kernels as constants and reads none. What it
+ * shall read, so that pieces that differ in nothing else share it, are `numbers`. */
 typedef struct GlowWork {
   GlowWorkKind kind;
   const GlowWorkSource *source; /* where it comes from */
@@ -137,7 +139,8 @@ typedef struct GlowWork {
   GlowWorkList then, otherwise;
   const GlowKernel *kernel;
   const int64_t *params; /* of the program's arena, like all that follows */
-  uint32_t nparams;
+  uint32_t nparams, nnumbers;
+  const int64_t *numbers; /* in memory, at the place GLOW_PLACE_NUMBERS */
   GlowTiles tiles;
   const GlowPlace *places;
   uint32_t nplaces, nwritten; /* the first nwritten places are written */

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-enum { MOST_SIZES = 4, LARGEST_SIZE = 32, MOST_OPERANDS = 8, MOST_DIGITS = 9, MOST_LAYOUTS = 3 };
+enum { MOST_SIZES = 4, LARGEST_SIZE = 32, MOST_OPERANDS = 9, MOST_DIGITS = 9, MOST_LAYOUTS = 3 };
 
 const Machine machines[] = {
 #define ISA(id, name, triple, cpu, march, ref, base, arch, vl, pixels, vectors, ...)               \

@@ -58,7 +58,8 @@ static bool alike(const Slices *a, const Slices *b) {
 /* False if the work with this operand cannot join the group. */
 static bool add_slices(Group *g, Slices slices) {
   bool known = false;
-  if (slices.storage == GLOW_PLACE_ABSENT || slices.storage == GLOW_PLACE_ZEROS)
+  if (slices.storage == GLOW_PLACE_ABSENT || slices.storage == GLOW_PLACE_ZEROS ||
+      slices.storage == GLOW_PLACE_NUMBERS)
     return true;
   for (uint32_t i = 0; i < g->count; i++) {
     const Slices *s = &g->slices[i];

@@ -61,7 +61,9 @@ static void append_lanes(GlowSelect *s, const GlowNode *n, const GlowDotConvPara
   GlowDotLanesParams p = {.images = c->images, .channels = c->groups, .oh = c->oh, .ow = c->ow};
   GlowDotLanesPlaces to = {
       .y = at->y, .x = at->x, .w = at->w, .x_zero = at->x_zero, .w_zero = at->w_zero};
+  static const GlowNarrowNumbers numbers; /* sums need none */
   to.start = to.scale = to.bias = glow_place_absent();
+  to.numbers = glow_place_numbers(sizeof numbers);
   p.ih = c->ih, p.iw = c->iw, p.kh = c->kh, p.kw = c->kw, p.sh = c->sh, p.sw = c->sw;
   p.dh = c->dh, p.dw = c->dw, p.pt = c->pt, p.pl = c->pl;
   p.xn = c->xn, p.xh = c->xh, p.xw = c->xw, p.yn = c->yn, p.yh = c->yw * c->ow, p.yw = c->yw;
@@ -70,7 +72,7 @@ static void append_lanes(GlowSelect *s, const GlowNode *n, const GlowDotConvPara
   p.x_zeros = c->x_zeros, p.w_zeros = c->w_zeros;
   GlowSetup setup = {0};
   glow_setup_dot_lanes(&s->cpu, &p, &setup);
-  glow_work_dot_lanes(s, n, &p, &setup, &to);
+  glow_select_numbers(s, glow_work_dot_lanes(s, n, &p, &setup, &to), &numbers, sizeof numbers);
 }
 
 /* What a ConvInteger and a Convolution say alike. */

@@ -6,6 +6,7 @@
 #include "ir/infer.h"
 #include "target/cpu/requantize.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A map as its kernel sees it: an element is at n * image + h * row + w * pixel + c * channel. */
@@ -83,6 +84,7 @@ typedef struct Finish {
   GlowRequantize r;
   GlowPlace scale, bias;
   int64_t scales, biases, result;
+  bool is_signed, bounded; /* the result, if it is bytes */
 } Finish;
 
 /* The epilogue of n for `channels`; where an extra operand says what sums begin with, *start. */
@@ -102,20 +104,37 @@ static bool read_finish(GlowSelect *s, const GlowNode *n, const GlowType *y, int
   GlowKind kind = f->result == GLOW_NARROW_RESULT_SUMS    ? GLOW_KIND_I32
                   : f->result == GLOW_NARROW_RESULT_REALS ? GLOW_KIND_FLOAT
                                                           : y->kind;
+  const bool bytes = f->result == GLOW_NARROW_RESULT_BYTES;
+  f->is_signed = bytes && y->kind == GLOW_KIND_I8;
+  const float least = (f->is_signed ? -128.0f : 0.0f) - (float)r->offset;
+  f->bounded = bytes && (rintf(r->low) > least || rintf(r->high) < least + 255);
   return y->kind == kind || glow_select_fail(s, "its epilogue gives another kind than its kernel");
+}
+
+/* The numbers of a kernel that says f. */
+static GlowNarrowNumbers numbers_of(const Finish *f, int64_t pad) {
+  const GlowRequantize *r = &f->r;
+  return (GlowNarrowNumbers){.pad = pad,
+                             .scale = bits_of(r->scale.number),
+                             .shift = bits_of(r->bias.number),
+                             .low = bits_of(r->low),
+                             .high = bits_of(r->high),
+                             .offset = r->offset,
+                             .add_scale = r->add < 0 ? 0 : bits_of(r->add_scale),
+                             .add_offset = r->add < 0 ? 0 : r->add_type->offset};
 }
 
 /* The epilogue of a kernel with packed filters. */
 static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowType *y, int order,
-                          GlowNarrowParams *p, GlowNarrowPlaces *at) {
+                          GlowNarrowParams *p, GlowNarrowNumbers *numbers, GlowNarrowPlaces *at) {
   Finish f;
   const GlowRequantize *r = &f.r;
   if (!read_finish(s, n, y, p->oc, &f, &at->start))
     return false;
   at->scale = f.scale, at->bias = f.bias;
   p->scales = f.scales, p->biases = f.biases, p->result = f.result;
-  p->scale = bits_of(r->scale.number), p->shift = bits_of(r->bias.number);
-  p->low = bits_of(r->low), p->high = bits_of(r->high), p->offset = r->offset;
+  p->y_signed = f.is_signed, p->bounded = f.bounded;
+  *numbers = numbers_of(&f, numbers->pad);
   at->add = glow_place_absent();
   if (r->add < 0)
     return true;
@@ -129,8 +148,6 @@ static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowType *y, i
     return glow_select_fail(s, "what its epilogue adds has another shape");
   p->adds = 1;
   p->add_signed = v.type->kind == GLOW_KIND_I8;
-  p->add_offset = r->add_type->offset;
-  p->add_scale = bits_of(r->add_scale);
   p->an = m.image, p->ah = m.row, p->aw = m.pixel;
   at->add = v.place;
   return true;
@@ -173,8 +190,10 @@ static void flatten(const GlowSelect *s, GlowNarrowParams *p) {
   p->xh = p->ow * p->xw, p->yh = p->ow * p->yw, p->ah = p->ow * p->aw;
 }
 
-static bool append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p, const GlowView *y,
-                   int order, GlowNarrowPlaces *at) {
+/* `pad`: what taps outside of the input read. */
+static bool append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p, int64_t pad,
+                   const GlowView *y, int order, GlowNarrowPlaces *at) {
+  GlowNarrowNumbers numbers = {.pad = pad};
   const GlowValue *bias = glow_node_nins(n) > 2 ? glow_node_in(n, 2) : NULL;
   GlowView b;
   at->start = glow_place_absent();
@@ -182,7 +201,7 @@ static bool append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p, const 
     return false;
   if (bias)
     at->start = b.place;
-  if (!read_epilogue(s, n, y->type, order, p, at))
+  if (!read_epilogue(s, n, y->type, order, p, &numbers, at))
     return false;
   if (glow_view_extent(y, 0, y->rank) == 0)
     return true;
@@ -192,7 +211,8 @@ static bool append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p, const 
     flatten(s, p);
   GlowSetup setup = {0};
   glow_setup_narrow(&s->cpu, p, &setup);
-  glow_work_narrow(s, n, p, &setup, at);
+  at->numbers = glow_place_numbers(sizeof numbers);
+  glow_select_numbers(s, glow_work_narrow(s, n, p, &setup, at), &numbers, sizeof numbers);
   return true;
 }
 
@@ -221,12 +241,11 @@ bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n) {
   p.pt = glow_conv_member(m->pads, 0, 0), p.pl = glow_conv_member(m->pads, 1, 0);
   p.xn = in.image, p.xh = in.row, p.xw = in.pixel, p.xc = in.channel;
   p.yn = out.image, p.yh = out.row, p.yw = out.pixel;
-  p.pad = m->pad;
   p.x_signed = x.type->kind == GLOW_KIND_I8;
   if (out.channel != 1 || in.channels == 0)
     return glow_select_fail(s, "the channels of its result do not lie together");
   GlowNarrowPlaces at = {.y = y.place, .x = x.place, .w = w.place};
-  return read_filter(s, &w, &p) && append(s, n, &p, &y, m->layout, &at);
+  return read_filter(s, &w, &p) && append(s, n, &p, m->pad, &y, m->layout, &at);
 }
 
 bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n) {
@@ -246,7 +265,7 @@ bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n) {
   if (out.channel != 1 || in.channels == 0)
     return glow_select_fail(s, "rows of its result have gaps");
   GlowNarrowPlaces at = {.y = y.place, .x = x.place, .w = w.place};
-  return read_filter(s, &w, &p) && append(s, n, &p, &y, ROWS, &at);
+  return read_filter(s, &w, &p) && append(s, n, &p, 0, &y, ROWS, &at);
 }
 
 /* ---- A filter for each channel --------------------------------------------------------------- */
@@ -274,7 +293,6 @@ bool glow_select_narrow_lanes(GlowSelect *s, const GlowNode *n) {
   p.xn = in.image, p.xh = in.row, p.xw = in.pixel;
   p.yn = out.image, p.yh = out.row, p.yw = out.pixel;
   p.x_signed = x.type->kind == GLOW_KIND_I8, p.w_signed = 1;
-  p.pad = m->pad;
   GlowDotLanesPlaces at = {.y = y.place, .x = x.place, .w = w.place, .start = b.place};
   at.x_zero = at.w_zero = glow_place_absent();
   Finish f;
@@ -282,10 +300,11 @@ bool glow_select_narrow_lanes(GlowSelect *s, const GlowNode *n) {
     return false;
   at.scale = f.scale, at.bias = f.bias;
   p.scales = f.scales, p.biases = f.biases, p.result = f.result;
-  p.scale = bits_of(f.r.scale.number), p.shift = bits_of(f.r.bias.number);
-  p.low = bits_of(f.r.low), p.high = bits_of(f.r.high), p.offset = f.r.offset;
+  p.y_signed = f.is_signed, p.bounded = f.bounded;
+  const GlowNarrowNumbers numbers = numbers_of(&f, m->pad);
+  at.numbers = glow_place_numbers(sizeof numbers);
   GlowSetup setup = {0};
   glow_setup_dot_lanes(&s->cpu, &p, &setup);
-  glow_work_dot_lanes(s, n, &p, &setup, &at);
+  glow_select_numbers(s, glow_work_dot_lanes(s, n, &p, &setup, &at), &numbers, sizeof numbers);
   return true;
 }

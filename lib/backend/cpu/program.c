@@ -25,7 +25,7 @@ static void add_address(Tables *t, int64_t space, int64_t offset) {
   glow_vec_push(t->arena, &t->addresses, a);
 }
 
-static void add_place(Tables *t, const GlowPlace *p) {
+static void add_place(Tables *t, const GlowWork *w, const GlowPlace *p) {
   switch (p->storage) {
   case GLOW_PLACE_ABSENT:
     add_address(t, GLOW_SPACE_ABSENT, 0);
@@ -33,6 +33,10 @@ static void add_place(Tables *t, const GlowPlace *p) {
   case GLOW_PLACE_ZEROS:
     t->zeros = p->bytes > t->zeros ? p->bytes : t->zeros;
     add_address(t, GLOW_SPACE_ZEROS, 0);
+    break;
+  case GLOW_PLACE_NUMBERS:
+    add_address(t, GLOW_SPACE_PARAMS,
+                glow_image_add(&t->params, w->numbers, w->nnumbers * sizeof *w->numbers));
     break;
   case GLOW_PLACE_ARENA:
     add_address(t, GLOW_SPACE_ARENA, p->offset);
@@ -92,11 +96,11 @@ static void add_piece(Tables *t, const GlowWork *w) {
   uint32_t step = begin_step(t, GLOW_STEP_PIECE, w);
   add_params(t, w);
   for (uint32_t i = 0; i < w->nplaces; i++)
-    add_place(t, &w->places[i]);
+    add_place(t, w, &w->places[i]);
   if (w->form != GLOW_BODY_NONE && !t->bare)
     add_param_address(t, t->library ? glow_library_body(&t->params, w) : -1);
   for (uint32_t i = 0; i < w->noperands; i++)
-    add_place(t, &w->operands[i].place);
+    add_place(t, w, &w->operands[i].place);
   if (w->faults)
     add_address(t, GLOW_SPACE_FAULT, 0);
   if (w->scratch || w->kind == GLOW_WORK_REFERENCE)
@@ -108,7 +112,7 @@ static void add_piece(Tables *t, const GlowWork *w) {
 
 static void add_if(Tables *t, const GlowWork *w) {
   uint32_t test = begin_step(t, GLOW_STEP_IF, w);
-  add_place(t, &w->places[0]);
+  add_place(t, w, &w->places[0]);
   end_step(t, test);
   add_list(t, w->then.data, w->then.count);
   uint32_t jump = begin_step(t, GLOW_STEP_JUMP, w);
@@ -121,11 +125,11 @@ static void add_loop(Tables *t, const GlowWork *w) {
   const GlowPlace *trip = &w->places[0], *cond = &w->places[1], *round = &w->places[2];
   int32_t loop = t->loops++;
   uint32_t begin = begin_step(t, GLOW_STEP_LOOP, w);
-  add_place(t, trip);
+  add_place(t, w, trip);
   end_step(t, begin)->piece = loop;
   uint32_t test = begin_step(t, GLOW_STEP_TEST, w);
-  add_place(t, cond);
-  add_place(t, round);
+  add_place(t, w, cond);
+  add_place(t, w, round);
   end_step(t, test)->piece = loop;
   add_list(t, w->then.data, w->then.count);
   uint32_t again = begin_step(t, GLOW_STEP_AGAIN, w);

@@ -202,6 +202,11 @@ GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkParts
   return &s->work.data[s->work.count - 1];
 }
 
+void glow_select_numbers(GlowSelect *s, GlowWork *w, const void *numbers, size_t bytes) {
+  w->numbers = glow_arena_copy(s->arena, numbers, bytes);
+  w->nnumbers = (uint32_t)(bytes / sizeof *w->numbers);
+}
+
 const GlowTile *glow_select_sized(GlowSelect *s, const GlowTileSize *t) {
   if (t->kind == GLOW_TILE_NONE)
     return NULL;

@@ -82,6 +82,8 @@ typedef struct GlowWorkParts {
 } GlowWorkParts;
 GlowWork *glow_select_work(GlowSelect *s, const GlowNode *n, const GlowWorkParts *parts,
                            const GlowWorkSpec *spec);
+/* Gives work the numbers that its kernel reads at a place that glow_place_numbers gives. */
+void glow_select_numbers(GlowSelect *s, GlowWork *w, const void *numbers, size_t bytes);
 /* Gives work its tiles, NULL where none is needed. kinds[i] has a bit for each kind (GlowTileKind)
  * that tile i may be of. */
 void glow_select_tiles(GlowSelect *s, GlowWork *w, const GlowTile *const *tiles,
@@ -94,6 +96,9 @@ const GlowCall *glow_select_call(GlowSelect *s, const GlowNode *n);
 static inline GlowPlace glow_place_absent(void) { return (GlowPlace){GLOW_PLACE_ABSENT, 0, 0}; }
 static inline GlowPlace glow_place_zeros(int64_t bytes) {
   return (GlowPlace){GLOW_PLACE_ZEROS, 0, bytes};
+}
+static inline GlowPlace glow_place_numbers(int64_t bytes) {
+  return (GlowPlace){GLOW_PLACE_NUMBERS, 0, bytes};
 }
 
 /* Selections: append work, or return false with s->why. */

@@ -153,7 +153,7 @@ INLINE GlowVecI lane_sums(const GlowDotLanesParams *p, const uint8_t *const *tap
 /* What taps outside of the input read. */
 INLINE int32_t outside_of(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at) {
   return p->x_zeros ? dot_zero((const uint8_t *)at->x_zero, p->x_zeros, 0, p->x_signed)
-                    : (int32_t)p->pad;
+                    : (int32_t)((const GlowNarrowNumbers *)at->numbers)->pad;
 }
 
 /* What the sum of channel c begins with: its start, less x_zero times the sum of its weights. */
@@ -186,16 +186,19 @@ INLINE void pack_lanes(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
 /* What becomes of sums: factors and terms, in the order of lanes. */
 typedef struct Finish {
   const GlowDotLanesParams *p;
+  float low, high;
+  int32_t offset;
   const float *scale, *bias;
+  const GlowDotLanesParams *params; /* as the kernel got them, for what is not inlined */
+  const void *numbers;
   bool packs; /* bytes may be limited after they are rounded, which is monotone */
 #if NARROW_PACKS
   NarrowPack pack;
 #endif
 } Finish;
 
-INLINE int64_t result_size(const GlowDotLanesParams *p) {
-  return p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
-}
+INLINE int64_t size_of(int64_t result) { return result == GLOW_NARROW_RESULT_BYTES ? 1 : 4; }
+INLINE int64_t result_size(const GlowDotLanesParams *p) { return size_of(p->result); }
 
 /* Number i of a list of factors or terms; a list of one is that of all channels. */
 INLINE float number_of(const float *list, int64_t listed, int64_t i, int64_t otherwise) {
@@ -205,42 +208,44 @@ INLINE float number_of(const float *list, int64_t listed, int64_t i, int64_t oth
 /* The factors and terms of channels in order, and 0 behind them. */
 INLINE void pack_numbers(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at, float *scale,
                          float *bias) {
+  const GlowNarrowNumbers *n = (const GlowNarrowNumbers *)at->numbers;
   ROLLED for (int64_t c = 0; c < (p->channels + GLOW_VL - 1) / GLOW_VL * GLOW_VL; c++) {
     const bool has = c < p->channels;
-    scale[c] = has ? number_of(at->scale, p->scales, c, p->scale) : 0;
-    bias[c] = has ? number_of(at->bias, p->biases, c, p->shift) : 0;
+    scale[c] = has ? number_of(at->scale, p->scales, c, n->scale) : 0;
+    bias[c] = has ? number_of(at->bias, p->biases, c, n->shift) : 0;
   }
 }
 
 /* `fit`: all factors and terms do, see narrow_fits. */
-INLINE Finish finish_of(const GlowDotLanesParams *p, const char *scratch, bool fit) {
-  const float low = narrow_float(p->low), high = narrow_float(p->high);
-  Finish f = {.p = p};
+INLINE Finish finish_of(const GlowDotLanesParams *p, const GlowDotLanesParams *params,
+                        const GlowDotLanesPtrs *at, const char *scratch, bool fit) {
+  const GlowNarrowNumbers *n = (const GlowNarrowNumbers *)at->numbers;
+  Finish f = {.p = p, .params = params, .numbers = n, .offset = (int32_t)n->offset};
+  f.low = narrow_float(n->low), f.high = narrow_float(n->high);
   f.scale = (const float *)(const void *)(scratch + p->scale_at);
   f.bias = (const float *)(const void *)(scratch + p->bias_at);
-  f.packs = fit && low > -1024 && high < 1024;
+  f.packs = fit && f.low > -1024 && f.high < 1024;
 #if NARROW_PACKS
   if (f.packs)
-    f.pack = narrow_pack_of(low, high, (int32_t)p->offset);
+    f.pack = narrow_pack_of(p->y_signed, p->bounded, n);
 #endif
   return f;
 }
 
-/* The bits of a register of results; those of a byte are its first. */
-INLINE GlowVecI finished(const Finish *f, int64_t at, GlowVecI sum) {
-  const GlowDotLanesParams *p = f->p;
-  if (p->result == GLOW_NARROW_RESULT_SUMS)
+/* The bits of a register of results, of which `result` of the params says what they are; those of
+ * a byte are its first. */
+INLINE GlowVecI finished(int64_t result, const Finish *f, int64_t at, GlowVecI sum) {
+  if (result == GLOW_NARROW_RESULT_SUMS)
     return sum;
   const GlowVec t = narrow_between(vec_fma(__builtin_convertvector(sum, GlowVec),
                                            vec_load(f->scale + at), vec_load(f->bias + at)),
-                                   narrow_float(p->low), narrow_float(p->high));
-  return p->result == GLOW_NARROW_RESULT_BYTES ? narrow_rounded_any(t, (int32_t)p->offset)
-                                               : (GlowVecI)t;
+                                   f->low, f->high);
+  return result == GLOW_NARROW_RESULT_BYTES ? narrow_rounded_any(t, f->offset) : (GlowVecI)t;
 }
 
 /* Stores a register of finished results. */
-INLINE void put_finished(const GlowDotLanesParams *p, char *y, GlowVecI v) {
-  if (p->result == GLOW_NARROW_RESULT_BYTES)
+INLINE void put_finished(int64_t result, char *y, GlowVecI v) {
+  if (result == GLOW_NARROW_RESULT_BYTES)
     *(NarrowU8 *)(void *)y = __builtin_convertvector(v, NarrowU8);
   else
     *(GlowVecI *)(void *)y = v;
@@ -263,7 +268,7 @@ INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesP
   if (p.result != GLOW_NARROW_RESULT_SUMS)
     pack_numbers(&p, &at, (float *)(void *)(scratch + p.scale_at),
                  (float *)(void *)(scratch + p.bias_at));
-  const Finish f = finish_of(&p, scratch, false);
+  const Finish f = finish_of(&p, params, &at, scratch, false);
   __builtin_memset(zero_row, outside, (size_t)p.channels);
   ROLLED for (int64_t u = begin; u < end; u++) {
     const int64_t oy = u % p.oh;
@@ -279,7 +284,7 @@ INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesP
       ROLLED for (int64_t c = 0; c < whole; c += GLOW_VL) {
         const GlowVecI *of = (const GlowVecI *)(w + c * p.pairs);
         const GlowVecI sum = lane_sums(&p, taps, c, of, *(const GlowVecI *)(start + c));
-        put_finished(&p, y + c * size, finished(&f, c, sum));
+        put_finished(p.result, y + c * size, finished(p.result, &f, c, sum));
       }
       int32_t sums[GLOW_VL] = {0}, results[GLOW_VL];
       ROLLED for (int64_t c = whole; c < p.channels; c++) {
@@ -292,7 +297,8 @@ INLINE void lanes_by_pairs(const GlowDotLanesParams *params, const GlowDotLanesP
         sums[c - whole] = sum;
       }
       if (rest) {
-        put_finished(&p, (char *)results, finished(&f, whole, *(const GlowVecI *)sums));
+        put_finished(p.result, (char *)results,
+                     finished(p.result, &f, whole, *(const GlowVecI *)sums));
         __builtin_memcpy(y + whole * size, results, (size_t)(rest * size));
       }
     }
@@ -421,7 +427,8 @@ INLINE bool pack_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
           continue;
         const uint8_t byte = from[(g * ROWS + r) * p->wh + k * p->ww];
         const int32_t weight = (p->w_signed ? (int8_t)byte : byte) - zero;
-        fits &= fits_lane(weight);
+        if (p->w_zeros || !p->w_signed) /* others do */
+          fits &= fits_lane(weight);
         bytes |= ((uint32_t)weight & (ROWS == 4 ? 0xff : 0xffff)) << r * (32 / ROWS);
         sum += weight;
       }
@@ -450,6 +457,7 @@ INLINE bool pack_any_block(const GlowDotLanesParams *p, int32_t *w, int32_t *sta
 /* The factors and terms of a block. Whether all fit. */
 INLINE bool pack_block_numbers(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at,
                                char *scratch, int64_t block) {
+  const GlowNarrowNumbers *n = (const GlowNarrowNumbers *)at->numbers;
   float *scale = (float *)(void *)(scratch + p->scale_at) + block * BLOCK;
   float *bias = (float *)(void *)(scratch + p->bias_at) + block * BLOCK;
   const int64_t first = first_channel(p, block);
@@ -457,36 +465,38 @@ INLINE bool pack_block_numbers(const GlowDotLanesParams *p, const GlowDotLanesPt
   ROLLED for (int64_t i = 0; i < BLOCK; i++) {
     const int64_t c = lane_channel(i / GLOW_VL, i % GLOW_VL);
     const bool has = c < block_channels(p);
-    scale[i] = has ? number_of(at->scale, p->scales, first + c, p->scale) : 0;
-    bias[i] = has ? number_of(at->bias, p->biases, first + c, p->shift) : 0;
+    scale[i] = has ? number_of(at->scale, p->scales, first + c, n->scale) : 0;
+    bias[i] = has ? number_of(at->bias, p->biases, first + c, n->shift) : 0;
     fit &= narrow_fits(scale[i], bias[i]);
   }
   return fit;
 }
 
 /* Stores what the sums of a block become, in the order of channels; `at`: where its factors are. */
-INLINE void put_results(const Finish *f, int64_t at, char *y, const GlowVecI *sums) {
+INLINE void put_results(int64_t result, const Finish *f, int64_t at, char *y,
+                        const GlowVecI *sums) {
   GlowVecI v[WIDE];
   int32_t all[BLOCK];
-  UNROLL for (int q = 0; q < WIDE; q++) v[q] = finished(f, at + q * GLOW_VL, sums[q]);
-  if (f->p->result != GLOW_NARROW_RESULT_BYTES) {
+  UNROLL for (int q = 0; q < WIDE; q++) v[q] = finished(result, f, at + q * GLOW_VL, sums[q]);
+  if (result != GLOW_NARROW_RESULT_BYTES) {
     put_block((int32_t *)(void *)y, v);
     return;
   }
   put_block(all, v);
   UNROLL for (int q = 0; q < WIDE; q++)
-      put_finished(f->p, y + q * GLOW_VL, *(const GlowVecI *)(all + q * GLOW_VL));
+      put_finished(result, y + q * GLOW_VL, *(const GlowVecI *)(all + q * GLOW_VL));
 }
 
 /* The same for as many channels as there are. */
-INLINE void put_channels(const Finish *f, int64_t at, char *y, const GlowVecI *sums) {
+INLINE void put_channels(int64_t result, const Finish *f, int64_t at, char *y,
+                         const GlowVecI *sums) {
   const GlowDotLanesParams *p = f->p;
   char all[BLOCK * 4];
   if (p->channels >= BLOCK) {
-    put_results(f, at, y, sums);
+    put_results(result, f, at, y, sums);
   } else {
-    put_results(f, at, all, sums);
-    __builtin_memcpy(y, all, (size_t)(p->channels * result_size(p)));
+    put_results(result, f, at, all, sums);
+    __builtin_memcpy(y, all, (size_t)(p->channels * size_of(result)));
   }
 }
 
@@ -510,19 +520,19 @@ INLINE void put_packed(int side, const Finish *f, int64_t at, char *y, GlowVecI 
   }
 }
 
-/* Bytes that may not be packed: rare, so compiled code has this once. Its params, which it has as
- * constants, do not get an address by it. */
-NARROW_APART void put_apart(const Finish *f, int64_t side, int64_t at, char *y,
-                            const GlowVecI *sums) {
+/* Bytes that may not be packed: rare, so compiled code has this once. */
+NARROW_APART void put_apart(const GlowDotLanesParams *p, const GlowNarrowNumbers *n,
+                            const float *scale, const float *bias, int64_t side, int64_t at,
+                            char *y, const GlowVecI *sums) {
+  Finish f = {.p = p, .scale = scale, .bias = bias, .offset = (int32_t)n->offset};
+  f.low = narrow_float(n->low), f.high = narrow_float(n->high);
   ROLLED for (int64_t i = 0; i < side; i++)
-      put_channels(f, at, y + i * f->p->yw, sums + i * WIDE);
+      put_channels(GLOW_NARROW_RESULT_BYTES, &f, at, y + i * p->yw, sums + i * WIDE);
 }
 INLINE void put_rare(int side, const Finish *f, int64_t at, char *y, GlowVecI (*sums)[WIDE]) {
-  const GlowDotLanesParams p = *f->p;
-  const Finish copy = {.p = &p, .scale = f->scale, .bias = f->bias};
   GlowVecI all[SIDE * WIDE];
   UNROLL for (int i = 0; i < side * WIDE; i++) all[i] = sums[i / WIDE][i % WIDE];
-  put_apart(&copy, side, at, y, all);
+  put_apart(f->params, f->numbers, f->scale, f->bias, side, at, y, all);
 }
 #endif
 
@@ -554,7 +564,8 @@ INLINE void lane_block(int side, const Finish *f, const GlowVecI *x, int64_t nex
     return;
   }
 #endif
-  UNROLL for (int i = 0; i < side; i++) put_channels(f, at, y + i * p->yw * result_size(p), acc[i]);
+  UNROLL for (int i = 0; i < side; i++)
+      put_channels(p->result, f, at, y + i * p->yw * result_size(p), acc[i]);
 }
 
 /* mix_rows of fewer channels than a block has. Nothing behind them is read. */
@@ -594,10 +605,12 @@ INLINE void mix_columns(const GlowDotLanesParams *p, GlowVecI *to, const uint8_t
   }
 }
 
-/* A row of outputs. */
+/* A row of outputs. Where all parts of it have as many as are summed up together, the last ones are
+ * summed up with some of those before again. */
 INLINE void lane_row(const Finish *f, const uint8_t *x, int64_t oy, char *y, char *scratch) {
   const GlowDotLanesParams *p = f->p;
-  const int64_t size = result_size(p);
+  const int64_t size = result_size(p), rest = p->ow % p->chunk;
+  const bool overlaps = p->chunk >= SIDE && (!rest || rest >= SIDE);
   const int64_t groups = (p->kh + ROWS - 1) / ROWS, column = groups * WIDE;
   const uint8_t *zeros = (const uint8_t *)scratch + p->zeros_at;
   const uint8_t **row = (const uint8_t **)(void *)(scratch + p->taps_at);
@@ -615,11 +628,14 @@ INLINE void lane_row(const Finish *f, const uint8_t *x, int64_t oy, char *y, cha
       mix_columns(p, columns, row, zeros, o * p->sw - p->pl,
                   (count - 1) * p->sw + (p->kw - 1) * p->dw + 1, first);
       int64_t i = 0;
-      ROLLED for (; i + SIDE <= count; i += SIDE)
-          lane_block(SIDE, f, columns + i * p->sw * column, p->sw * column, w, start, b * BLOCK,
+      ROLLED for (; i + (overlaps ? 1 : SIDE) <= count; i += SIDE) {
+        const int64_t from = i + SIDE <= count ? i : count - SIDE;
+        lane_block(SIDE, f, columns + from * p->sw * column, p->sw * column, w, start, b * BLOCK,
+                   y + ((o + from) * p->yw + first) * size);
+      }
+      ROLLED for (; !overlaps && i < count; i++)
+          lane_block(1, f, columns + i * p->sw * column, 0, w, start, b * BLOCK,
                      y + ((o + i) * p->yw + first) * size);
-      ROLLED for (; i < count; i++) lane_block(1, f, columns + i * p->sw * column, 0, w, start,
-                                               b * BLOCK, y + ((o + i) * p->yw + first) * size);
     }
   }
 }
@@ -643,7 +659,7 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
     return;
   }
   __builtin_memset(scratch + p.zeros_at, outside, (size_t)p.channels);
-  const Finish f = finish_of(&p, scratch, fit);
+  const Finish f = finish_of(&p, params, &at, scratch, fit);
   ROLLED for (int64_t u = begin; u < end; u++) {
     const int64_t oy = u % p.oh, to = u / p.oh * p.yn + oy * p.yh;
     lane_row(&f, (const uint8_t *)at.x + u / p.oh * p.xn, oy, (char *)at.y + to * result_size(&p),

@@ -3,7 +3,7 @@
  *
  * The pixels that a band of output rows reads are copied first where windows leave the input, where
  * channels do not lie next to each other in fours, or where the machine may want them wider. Taps
- * outside of the input read `pad` there, so no tile asks.
+ * outside of the input read `pad` of its numbers there, so no tile asks.
  *
  * The sums of a tile go through memory in the first level of cache to what finishes them, a pixel
  * after the other: all filters of a pixel lie next to each other in the output. */
@@ -107,13 +107,13 @@ INLINE void narrow_fill(NarrowX *to, int64_t count, NarrowX pad) {
 }
 
 /* The rows that output rows [row, row + rows) of an image read, with what stands beside them. */
-INLINE void narrow_band(const GlowNarrowParams *p, NarrowX *to, const uint8_t *image, int64_t row,
-                        int64_t rows) {
+INLINE void narrow_band(const GlowNarrowParams *p, int64_t outside, NarrowX *to,
+                        const uint8_t *image, int64_t row, int64_t rows) {
   const int64_t room = p->tap * DOT_GROUP, first = row * p->sh - p->pt;
   const int64_t count = (rows - 1) * p->sh + (p->kh - 1) * p->dh + 1;
   const int64_t seen = p->line - p->pl, inside = p->iw < seen ? p->iw : seen;
-  const uint8_t pad = (uint8_t)(p->pad ^ (NARROW_BYTES && p->x_signed ? 0x80 : 0));
-  const NarrowX fill = NARROW_BYTES ? (NarrowX)pad : (NarrowX)p->pad;
+  const uint8_t pad = (uint8_t)(outside ^ (NARROW_BYTES && p->x_signed ? 0x80 : 0));
+  const NarrowX fill = NARROW_BYTES ? (NarrowX)pad : (NarrowX)outside;
   ROLLED for (int64_t r = first; r < first + count; r++, to += p->line * room) {
     if (r < 0 || r >= p->ih) {
       narrow_fill(to, p->line * room, fill);
@@ -243,7 +243,9 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
   int32_t *sums = (int32_t *)(void *)scratch, *start = sums + NARROW_ROOM;
   float *scale = (float *)(void *)(start + p.columns), *bias = scale + p.columns;
   NarrowX *band = (NarrowX *)(void *)(scratch + p.band_at);
-  Unit u = {.p = &p, .panel = p.kh * p.kw * p.tap * DOT_BYTES};
+  const GlowNarrowNumbers numbers = *(const GlowNarrowNumbers *)at.numbers;
+  Unit u = {.p = &p, .n = &numbers, .params = params, .numbers = at.numbers};
+  u.panel = p.kh * p.kw * p.tap * DOT_BYTES;
   u.start = start, u.scale = scale, u.bias = bias;
   const bool copied = p.copied || !NARROW_BYTES;
   u.pixel = copied ? p.tap * DOT_GROUP : p.xw;
@@ -267,16 +269,18 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
       u.w = (const int8_t *)at.w + col / DOT_PANEL * u.panel;
       narrow_starts(start, at.start, col, columns, p.columns, u.w, u.panel,
                     NARROW_BYTES && p.x_signed);
-      narrow_numbers(scale, at.scale, p.scales, col, columns, p.columns, narrow_float(p.scale));
-      narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns, narrow_float(p.shift));
+      narrow_numbers(scale, at.scale, p.scales, col, columns, p.columns,
+                     narrow_float(numbers.scale));
+      narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns,
+                     narrow_float(numbers.shift));
       narrow_orders(&u, bias + p.columns, columns);
-      u.nan = !narrow_finite(scale, columns) || !narrow_finite(bias, columns);
       u.packs = narrow_packs(&u, columns);
+      u.nan = !u.packs && (!narrow_finite(scale, columns) || !narrow_finite(bias, columns));
     }
     if (copied && b != band_of) {
       band_of = b;
       wide_of = -1;
-      narrow_band(&p, band, x, row, rows);
+      narrow_band(&p, numbers.pad, band, x, row, rows);
     }
     wide_of = narrow_wide_band(&u, rows, b, wide_of);
     u.x = copied ? band : (const NarrowX *)(const void *)(x + row * p.sh * p.xh);

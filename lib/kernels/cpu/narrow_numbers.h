@@ -2,6 +2,8 @@
 #ifndef GLOW_KERNELS_CPU_NARROW_NUMBERS_H
 #define GLOW_KERNELS_CPU_NARROW_NUMBERS_H
 
+#include "kernels/params.h"
+
 #include "vector.h"
 
 /* Compiled code has these functions once, not once for each piece of work. */
@@ -76,19 +78,23 @@ typedef uint8_t NarrowBytes __attribute__((vector_size(GLOW_VL * 4), aligned(1))
 typedef int16_t NarrowWords __attribute__((vector_size(GLOW_VL * 4)));
 typedef int32_t NarrowInts __attribute__((vector_size(GLOW_VL * 4)));
 
-/* How floats become bytes, where their limits are within +-1024: what is added to them, limits as
- * bytes, and which bits are turned at last. */
+/* How floats become bytes, where their limits are within +-1024. What compiled code has as
+ * constants, and the numbers: what is added to floats, and limits as bytes. */
 typedef struct NarrowPack {
+  bool is_signed, bounded;
   NarrowWords move;
-  NarrowBytes low, high, turn;
+  NarrowBytes low, high;
 } NarrowPack;
 
-INLINE NarrowPack narrow_pack_of(float low, float high, int32_t offset) {
-  const int32_t more = low + (float)offset < 0 ? 128 : 0;
-  return (NarrowPack){.move = (NarrowWords){0} + (int16_t)(offset + more),
-                      .low = (NarrowBytes){0} + narrow_limit(low, offset + more),
-                      .high = (NarrowBytes){0} + narrow_limit(high, offset + more),
-                      .turn = (NarrowBytes){0} + (uint8_t)more};
+INLINE NarrowPack narrow_pack_of(bool is_signed, bool bounded, const GlowNarrowNumbers *n) {
+  const int32_t moved = (int32_t)n->offset + (is_signed ? 128 : 0);
+  NarrowPack p = {.is_signed = is_signed, .bounded = bounded};
+  p.move = (NarrowWords){0} + (int16_t)moved;
+  if (bounded) {
+    p.low = (NarrowBytes){0} + narrow_limit(narrow_float(n->low), moved);
+    p.high = (NarrowBytes){0} + narrow_limit(narrow_float(n->high), moved);
+  }
+  return p;
 }
 
 INLINE NarrowInts narrow_to_ints(GlowVec t) {
@@ -105,8 +111,10 @@ INLINE NarrowBytes narrow_pack(const NarrowPack *p, const NarrowInts *q) {
   NarrowWords words[2];
   UNROLL for (int i = 0; i < 2; i++) words[i] = __builtin_elementwise_add_sat(
       (NarrowWords)NARROW_BUILTIN(packssdw)(q[2 * i], q[2 * i + 1]), p->move);
-  const NarrowBytes b = (NarrowBytes)NARROW_BUILTIN(packuswb)(words[0], words[1]);
-  return __builtin_elementwise_min(__builtin_elementwise_max(b, p->low), p->high) ^ p->turn;
+  NarrowBytes b = (NarrowBytes)NARROW_BUILTIN(packuswb)(words[0], words[1]);
+  if (p->bounded)
+    b = __builtin_elementwise_min(__builtin_elementwise_max(b, p->low), p->high);
+  return p->is_signed ? b ^ 0x80 : b;
 }
 #endif
 

@@ -14,20 +14,19 @@ typedef struct Form {
 } Form;
 
 /* A register of what is added. */
-INLINE GlowVec narrow_added(const GlowNarrowParams *p, const uint8_t *add) {
-  const GlowVecI v = p->add_signed ? __builtin_convertvector(*(const NarrowI8 *)add, GlowVecI)
+INLINE GlowVec narrow_added(const Unit *u, const uint8_t *add) {
+  const GlowVecI v = u->p->add_signed ? __builtin_convertvector(*(const NarrowI8 *)add, GlowVecI)
                                    : __builtin_convertvector(*(const NarrowU8 *)add, GlowVecI);
-  return __builtin_convertvector(v - dot_splat((int32_t)p->add_offset), GlowVec);
+  return __builtin_convertvector(v - dot_splat((int32_t)u->n->add_offset), GlowVec);
 }
 
 /* The results of a register of sums: fma(sum, scale, bias), plus what `add` has there, limited. */
 INLINE GlowVec narrow_result(Form f, const Unit *u, GlowVecI sum, int64_t col, const uint8_t *add) {
-  const GlowNarrowParams *p = u->p;
   GlowVec t = vec_fma(__builtin_convertvector(sum, GlowVec), vec_load(u->scale + col),
                       vec_load(u->bias + col));
   if (f.adds)
-    t = vec_fma(narrow_added(p, add), vec_splat(narrow_float(p->add_scale)), t);
-  return narrow_between(t, narrow_float(p->low), narrow_float(p->high));
+    t = vec_fma(narrow_added(u, add), vec_splat(narrow_float(u->n->add_scale)), t);
+  return narrow_between(t, narrow_float(u->n->low), narrow_float(u->n->high));
 }
 
 /* Whether the sums of a tile of so many columns become bytes in registers. */
@@ -44,8 +43,8 @@ INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)
   typedef char Bytes __attribute__((vector_size(32)));
   typedef char Half __attribute__((vector_size(16), aligned(1)));
   const Form f = {GLOW_NARROW_RESULT_BYTES, false};
-  const int32_t offset = (int32_t)u->p->offset;
-  const int32_t more = narrow_float(u->p->low) + (float)offset < 0 ? 128 : 0;
+  const int32_t offset = (int32_t)u->n->offset;
+  const int32_t more = u->p->y_signed ? 128 : 0;
   UNROLL for (int i = 0; i < count; i += 2) {
     const int both[2] = {i, i + 1 < count ? i + 1 : i};
     NarrowTwo words[2];
@@ -57,7 +56,7 @@ INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)
     }
     const GlowVecI v = (GlowVecI)__builtin_ia32_packuswb256(words[0], words[1]);
     const Bytes b = (Bytes)(__builtin_shufflevector(v, v, 0, 4, 1, 5, 2, 6, 3, 7) ^
-                            dot_splat(more * 0x01010101));
+                            dot_splat((int32_t)((uint32_t)more * 0x01010101)));
     *(Half *)(y + i * u->p->yw) =
         __builtin_shufflevector(b, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     *(Half *)(y + both[1] * u->p->yw) = __builtin_shufflevector(b, b, 16, 17, 18, 19, 20, 21, 22,
@@ -67,7 +66,7 @@ INLINE void narrow_direct(int count, const Unit *u, int64_t col, GlowVecI (*acc)
 #endif
 
 INLINE NarrowU8 narrow_bytes(const Unit *u, GlowVec t) {
-  const int32_t offset = (int32_t)u->p->offset;
+  const int32_t offset = (int32_t)u->n->offset;
   return __builtin_convertvector(u->nan ? narrow_rounded_any(t, offset) : narrow_rounded(t, offset),
                                  NarrowU8);
 }
@@ -127,8 +126,8 @@ NARROW_APART bool narrow_fit(const float *scale, const float *bias, int64_t colu
 /* Whether bytes may be limited after they are rounded, which is monotone, and packed, which
  * saturates. */
 INLINE bool narrow_packs(const Unit *u, int64_t columns) {
-  const float low = narrow_float(u->p->low), high = narrow_float(u->p->high);
-  const float factor = u->p->adds ? narrow_float(u->p->add_scale) : 0;
+  const float low = narrow_float(u->n->low), high = narrow_float(u->n->high);
+  const float factor = u->p->adds ? narrow_float(u->n->add_scale) : 0;
   return u->p->result == GLOW_NARROW_RESULT_BYTES && low > -1024 && low < 1024 && high > -1024 &&
          high < 1024 && factor > -0x1p20f && factor < 0x1p20f &&
          narrow_fit(u->scale, u->bias, columns);
@@ -159,8 +158,7 @@ INLINE bool narrow_is_whole(const GlowNarrowParams *p, int64_t columns, int64_t 
 INLINE void narrow_packed(bool adds, bool whole, const Unit *u, int64_t count, int64_t col,
                           int64_t columns, const int32_t *sums, char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
-  const NarrowPack pack =
-      narrow_pack_of(narrow_float(p->low), narrow_float(p->high), (int32_t)p->offset);
+  const NarrowPack pack = narrow_pack_of(p->y_signed, p->bounded, u->n);
   const uint32_t mask = whole ? ~UINT32_C(0) : (UINT32_C(1) << columns) - 1;
   GlowVec scale[2], bias[2];
   UNROLL for (int j = 0; j < 2; j++) {
@@ -181,8 +179,8 @@ INLINE void narrow_packed(bool adds, bool whole, const Unit *u, int64_t count, i
         if (adds) {
           uint8_t bytes[2 * GLOW_VL];
           __builtin_memcpy(bytes, &added, sizeof bytes);
-          t = vec_fma(narrow_added(p, bytes + j * GLOW_VL), vec_splat(narrow_float(p->add_scale)),
-                      t);
+          t = vec_fma(narrow_added(u, bytes + j * GLOW_VL),
+                      vec_splat(narrow_float(u->n->add_scale)), t);
         }
         q[2 * k + j] = narrow_to_ints(t);
       }
@@ -196,18 +194,22 @@ INLINE void narrow_packed(bool adds, bool whole, const Unit *u, int64_t count, i
   }
 }
 
-/* Bytes that may not be packed: rare, so compiled code has this once. The caller's unit, whose
- * params compiled code has as constants, does not get an address by it. */
-NARROW_APART void narrow_apart(const Unit *u, int64_t count, int64_t col, int64_t columns,
-                               const int32_t *sums, char *y, const uint8_t *add) {
-  narrow_pixels((Form){GLOW_NARROW_RESULT_BYTES, u->p->adds}, u, count, col, columns, sums, y, add);
+/* Bytes that may not be packed: rare, so compiled code has this once. The caller's unit gets no
+ * address by it. */
+NARROW_APART void narrow_apart(const GlowNarrowParams *p, const void *numbers, const float *scale,
+                               const float *bias, bool nan, int64_t count, int64_t col,
+                               int64_t columns, const int32_t *sums, char *y, const uint8_t *add) {
+  const Form f = {GLOW_NARROW_RESULT_BYTES, p->adds};
+  const Unit u = {.p = p, .n = numbers, .scale = scale, .bias = bias, .nan = nan};
+  ROLLED for (int64_t i = 0; i < count; i++) {
+    ROLLED for (int64_t at = 0; at < columns && at < NARROW_COLUMNS; at += GLOW_VL) narrow_part(
+        f, &u, *(const GlowVecI *)(sums + i * NARROW_COLUMNS + at), col + at,
+        columns - at < GLOW_VL ? columns - at : GLOW_VL, y + i * p->yw + at, add + i * p->aw + at);
+  }
 }
 INLINE void narrow_rare(const Unit *u, int64_t count, int64_t col, int64_t columns,
                         const int32_t *sums, char *y, const uint8_t *add) {
-  const GlowNarrowParams p = *u->p;
-  Unit copy = *u;
-  copy.p = &p;
-  narrow_apart(&copy, count, col, columns, sums, y, add);
+  narrow_apart(u->params, u->numbers, u->scale, u->bias, u->nan, count, col, columns, sums, y, add);
 }
 #endif
 

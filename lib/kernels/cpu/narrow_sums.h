@@ -61,6 +61,9 @@ typedef struct NarrowOrder {
 /* What a unit works on. */
 typedef struct Unit {
   const GlowNarrowParams *p;
+  const GlowNarrowNumbers *n;
+  const GlowNarrowParams *params; /* the same as the kernel got them, for what is not inlined */
+  const void *numbers;
   const NarrowX *x;     /* of the window of its first output */
   int64_t row, pixel;   /* elements from a row of the input to the next, from a pixel to the next */
   const int8_t *w;      /* panels of its filters */
