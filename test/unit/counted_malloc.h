@@ -23,6 +23,8 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
+/* Libraries find them, too: qsort, for instance. */
+#pragma GCC visibility push(default)
 void *malloc(size_t size) {
   atomic_fetch_add(&allocations, 1);
   return __libc_malloc(size);
@@ -44,6 +46,7 @@ int posix_memalign(void **result, size_t alignment, size_t size) {
   *result = __libc_memalign(alignment, size);
   return *result ? 0 : 12;
 }
+#pragma GCC visibility pop
 #endif
 
 #endif
