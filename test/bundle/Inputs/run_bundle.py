@@ -34,7 +34,7 @@ KINDS = {"float": "<f4", "double": "<f8", "i8": "i1", "i16": "<i2", "i32": "<i4"
          "bool": "?", "float16": "<f2"}
 ALLOWED = {"memcpy", "memmove", "memset", "memcmp"}
 WIDE = {"__divdi3", "__moddi3", "__udivdi3", "__umoddi3"}  # which 32-bit machines' compilers have for 64 bits
-FIELD = re.compile(r"^  (?:const )?\w+ \*(\w+); /\* (in|out|in and out) @(.*): (\w+)<(.*)> \*/$")
+FIELD = re.compile(r"^  (?:const )?\w+ \*(\w+); /\* (in|out|in and out) @(.*): (\w+)(?:\[.*\])?<(.*)> \*/$")
 ENTRY = re.compile(r"^int64_t (\w+)\(const \w+ \*buffers")
 
 MAIN = r"""
