@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+#include "ir/dims.h"
+#include "ir/infer.h"
+#include "tensor/form.h"
+
 void glow_replace_by(GlowPassRun *run, GlowNode *n, GlowValue *by, const char *what) {
   glow_replace_all(run, n, &by, what);
 }
@@ -30,6 +34,21 @@ static bool says_no_less(const GlowType *by, const GlowType *than) {
   return fit == GLOW_FIT_EQUAL || fit == GLOW_FIT_NARROWER;
 }
 
+/* Whether an operand of n that `by` is made of may be broadcast by the others: then the extent 1
+ * says no more than that of the result. */
+static bool may_be_broadcast(const GlowNode *n, const GlowType *by) {
+  const GlowType *t = n->results[0].type;
+  if (!GLOW_HAS(glow_node_desc(n), ELEMENTWISE) || n->noperands < 2 || by->unranked || t->unranked)
+    return false;
+  for (uint32_t a = 0; a < t->rank && a < by->rank; a++) {
+    const GlowDim *from = &by->dims[a], *to = &t->dims[a];
+    if (from->kind == GLOW_DIM_EXACT && from->size == 1 &&
+        (to->kind != GLOW_DIM_EXACT || to->size != 1))
+      return true;
+  }
+  return false;
+}
+
 /* Applies to n the rules of its operator, in order, until one replaces n. Returns the node that
  * this rule built; NULL if it built none, or if no rule replaced n. After a change in place, the
  * next rules follow. */
@@ -47,7 +66,7 @@ static GlowNode *apply_first(GlowPassRun *run, GlowNode *n, const GlowRule *rule
       continue;
     }
     bool built = by->kind == GLOW_VALUE_RESULT && by->def.node->id >= first_new;
-    if (says_no_less(by->type, n->results[0].type)) {
+    if (says_no_less(by->type, n->results[0].type) && !may_be_broadcast(n, by->type)) {
       glow_replace_by(run, n, by, rules[i].what);
       return built ? by->def.node : NULL;
     }
@@ -129,4 +148,60 @@ const int64_t *glow_known_ints(GlowPassRun *run, const GlowNode *n, uint32_t ope
   for (uint32_t i = 0; i < *count; i++)
     ints[i] = glow_tensor_get_int(t, i);
   return ints;
+}
+
+/* Whether v gives a symbol its number in each run of f: one of its extents is the symbol, and a
+ * node that reads more than extents uses it. */
+static bool says(const GlowFunction *f, const GlowValue *v, const GlowExtent *symbol) {
+  bool names = false;
+  for (uint32_t a = 0; glow_type_is_tensor(v->type) && a < v->type->rank; a++)
+    names |= v->type->dims[a].extent == symbol;
+  for (const GlowUse *u = names ? v->uses : NULL; u; u = u->next) {
+    const GlowNode *n = u->user;
+    bool target = n->op == GLOW_OP_SAVE && u == &n->operands[GLOW_SAVE_IN_STORAGE];
+    bool extents = n->op == GLOW_OP_SHAPE || n->op == GLOW_OP_SIZE;
+    if (!target && !extents && glow_block_function(n->block) == f)
+      return true;
+  }
+  return false;
+}
+
+typedef struct Symbols {
+  const GlowFunction *function;
+  bool said; /* all so far */
+} Symbols;
+
+static void find_symbol(void *symbols, const GlowExtent *symbol) {
+  Symbols *s = symbols;
+  bool found = false;
+  for (uint32_t i = 0; i < s->function->body->nparams; i++)
+    found |= says(s->function, s->function->body->params[i], symbol);
+  for (const GlowStorage *g = s->function->module->first_storage; g; g = g->next)
+    found |= g->cls != GLOW_CONSTANT && says(s->function, &g->value, symbol);
+  s->said &= found;
+}
+
+/* Whether inputs that are read say all symbols of t. */
+static bool are_said(const GlowFunction *f, const GlowType *t) {
+  Symbols s = {f, f != NULL};
+  for (uint32_t a = 0; f && a < t->rank; a++) {
+    const GlowExtent *e = t->dims[a].extent;
+    if (e && e->form)
+      glow_form_symbols(e->form, find_symbol, &s);
+    else if (e)
+      find_symbol(&s, e);
+  }
+  return s.said;
+}
+
+bool glow_extents_follow(const GlowNode *n) {
+  const GlowType *t = n->results[0].type, *follows = NULL;
+  if (!glow_type_is_known(t) || glow_type_is_static(t) || t->layout || t->quantized ||
+      !glow_kind_is_data(t->kind) || !glow_node_infer(n, &follows) ||
+      !glow_type_is_known(follows) || follows->rank != t->rank)
+    return false;
+  for (uint32_t k = 0; k < t->rank; k++)
+    if (!glow_dim_agrees(t->dims[k], follows->dims[k]))
+      return false;
+  return are_said(glow_block_function(n->block), t);
 }

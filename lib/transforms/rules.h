@@ -23,6 +23,9 @@ bool glow_rules_run(GlowPassRun *run, const GlowRule *rules, uint32_t count);
 /* Puts `by` in the place of n's only result, or values in the place of all of its results, with a
  * remark, and removes what is dead then. */
 void glow_replace_by(GlowPassRun *run, GlowNode *n, GlowValue *by, const char *what);
+/* Whether the extents of n's only result have symbols, and follow from its operands for certain:
+ * not because the text says so. Its elements are data in plain order. */
+bool glow_extents_follow(const GlowNode *n);
 void glow_replace_all(GlowPassRun *run, GlowNode *n, GlowValue *const *values, const char *what);
 
 /* The node that defines v, if its operator is op and it has the predicate of `user`, so that both

@@ -419,7 +419,9 @@ static bool set_extents(Program *p, const GlowNode *n, Step *s) {
         glow_run_error(n, "extent %lld of axis %u does not fit %s", (long long)size, a,
                        glow_type_str(p->ctx, b->type));
       ok = fits;
-      b->dims[a] = size < room.size ? size : room.size;
+      if (s->out[i]->dims[a].kind != GLOW_DIM_EXACT && room.extent) /* a splat: the text says it */
+        size = size_now(p, glow_size(room));
+      b->dims[a] = size >= 0 && size < room.size ? size : room.size;
     }
   }
   return ok;

@@ -2,9 +2,12 @@
  *
  *   Add(x, Expand(y)), Add(x, Tile(y))     -> Add(x, y)
  *   MatMul(x, Expand(y))                   -> MatMul(x, y)     where the matrices stay
+ *   Expand(x, list)                        -> Where(true, x, x)
  *
  * Tile must repeat axes of extent 1 only, and the operands must give the result the same extents
- * without the Expand. Exact: each element is computed from the same operands. */
+ * without the Expand. The last one is for a list that is computed, of extents that follow from
+ * symbols: `true` is a splat of them, so nobody reads the list in a run. Exact: each element is
+ * computed from the same operands. */
 #include "transforms/rules.h"
 
 /* Whether n broadcasts its operands along all axes but the last *kept: 2 for MatMul, else none. */
@@ -58,9 +61,31 @@ static bool keeps_type(const GlowNode *n, uint32_t i, const GlowValue *x, uint32
   return true;
 }
 
+/* Where(true, x, x) in place of an Expand. */
+static void become_where(GlowPassRun *run, GlowNode *n) {
+  GlowBuilder b = glow_builder_before(n);
+  GlowSplatMembers yes = {.value = {.is_int = true, .i = 1, .f = 1}};
+  const GlowType *types[] = {glow_type_with_kind(run->ctx, n->results[0].type, GLOW_KIND_BOOL),
+                             n->results[0].type};
+  GlowNodeSpec splat = {.op = GLOW_OP_SPLAT, .members = &yes, .types = &types[0]};
+  GlowNode *condition = glow_node_create(&b, &splat);
+  GlowValue *ins[] = {condition ? &condition->results[0] : NULL, glow_node_in(n, 0),
+                      glow_node_in(n, 0)};
+  GlowNodeSpec where = {.op = GLOW_OP_WHERE, .ins = ins, .nins = 3, .types = &types[1]};
+  GlowNode *made = condition ? glow_node_create(&b, &where) : NULL;
+  if (!made)
+    return;
+  glow_replace_by(run, n, &made->results[0], "Expand to extents of symbols reads no list");
+}
+
 static bool visit(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
   uint32_t kept;
+  if (n->op == GLOW_OP_EXPAND && !glow_value_known(glow_node_in(n, GLOW_EXPAND_IN_SHAPE)) &&
+      glow_extents_follow(n)) {
+    become_where(run, n);
+    return true;
+  }
   if (!broadcasts(n, &kept) || !glow_type_is_static(n->results[0].type))
     return true;
   for (uint32_t i = 0; i < n->noperands; i++) {

@@ -1,6 +1,7 @@
 /* Nodes that compute a tensor of one value from tensors of one value become Splat:
  *
- *   Reshape, Transpose, Slice, Expand, Tile or Gather of a splat, ConstantOfShape -> Splat
+ *   Reshape, Transpose, Slice, Expand, Tile or Gather of a splat, ConstantOfShape -> Splat,
+ *                                    of ConstantOfShape also to extents that follow from symbols
  *   an element-wise node of splats                                                -> Splat
  *
  * The value of an element-wise node is what the interpreter computes for one element. */
@@ -53,7 +54,7 @@ static GlowValue *gathered(GlowPassRun *run, GlowNode *n) {
 static GlowValue *of_shape(GlowPassRun *run, GlowNode *n) {
   (void)run;
   const GlowConstantOfShapeMembers *m = n->members;
-  return is_plain(n->results[0].type) ? splat(n, m->value) : NULL;
+  return is_plain(n->results[0].type) || glow_extents_follow(n) ? splat(n, m->value) : NULL;
 }
 
 static const GlowRule rules[] = {
