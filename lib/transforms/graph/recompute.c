@@ -418,5 +418,5 @@ bool glow_pass_recompute(GlowPassRun *run) {
   int64_t before = r.turn.peak;
   r = analyze(run->arena, run->function);
   r.turn.peak = before > r.turn.peak ? before : r.turn.peak;
-  return fit(run, &r, budget);
+  return r.turn.at == 0 || fit(run, &r, budget); /* saved early, all may be one part */
 }
