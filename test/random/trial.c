@@ -163,20 +163,12 @@ static const char *pipeline_text(const Trial *t, const GlowModule *m, const char
              : level;
 }
 
-static bool is_returned(const GlowValue *v) {
-  for (const GlowUse *u = v->uses; u; u = u->next)
-    if (u->user->op == GLOW_OP_RETURN)
-      return true;
-  return false;
-}
-
-/* Gives values whose names are only numbers names that last: what a pass makes is numbered, too.
- * Results of the function keep theirs, which outputs are called by. */
+/* Gives values whose names are only numbers names that last: what a pass makes is numbered, too. */
 static bool name_results(GlowNode *n, void *arg) {
   Trial *t = arg;
   for (uint32_t i = 0; i < n->nresults; i++) {
     GlowValue *v = &n->results[i];
-    if (v->name && !is_returned(v) && strspn(v->name, "0123456789") == glow_str_length(v->name))
+    if (v->name && strspn(v->name, "0123456789") == glow_str_length(v->name))
       glow_value_set_name(v, glow_str_printf(t->ctx, "n%s", v->name));
   }
   return true;
@@ -204,7 +196,9 @@ static bool prepare(Trial *t, GlowModule *m, const GlowPass *pass, GlowChoice *c
   if (!glow_make_needs(m, pass->needs))
     return false;
   remove_others(m, glow_module_function(m, t->name));
-  glow_block_walk(glow_module_function(m, t->name)->body, name_results, t);
+  GlowFunction *f = glow_module_function(m, t->name);
+  glow_function_keep_result_names(f); /* outputs are called by these */
+  glow_block_walk(f->body, name_results, t);
   return true;
 }
 
