@@ -284,8 +284,9 @@ static bool take_extents(GlowExecution *x, const GlowState *s, const GlowTensor 
   return others;
 }
 
-/* Whether x->extents are those of the entry's own program, which x runs then. */
-static bool take_entry(GlowExecution *x) {
+/* Whether x->extents are those of the entry's own program, which x runs when it has left another.
+ */
+static bool is_entry(GlowExecution *x) {
   const GlowEntry *e = x->entry;
   return !memcmp(e->extents, x->extents, e->nsymbols * sizeof *e->extents);
 }
@@ -307,16 +308,14 @@ static bool take_selected(GlowExecution *x) {
   return now != NULL;
 }
 
-/* Asks the engine for the program for x->extents. False after a diagnostic, or a throw. */
-static bool take_made(GlowExecution *x, GlowStatus *status) {
+/* Asks the engine for the program for x->extents. A failure has a diagnostic, or is a throw. */
+static GlowStatus take_made(GlowExecution *x) {
   Turn t = {.entry = x->entry, .extents = x->extents};
   lock(x);
-  *status = glow_protect(x->entry->executable->ctx, ask_engine, &t);
+  GlowStatus status = glow_protect(x->entry->executable->ctx, ask_engine, &t);
   unlock(x);
-  if (*status == GLOW_OK && !t.now)
-    *status = GLOW_BAD_INPUT;
   x->now = t.now ? t.now : x->entry;
-  return *status == GLOW_OK;
+  return status == GLOW_OK && !t.now ? GLOW_BAD_INPUT : status;
 }
 
 /* Lets x run the program for the extents of the inputs and variables. */
@@ -328,8 +327,8 @@ static GlowStatus turn(GlowExecution *x, const GlowState *s, const GlowTensor *c
       return GLOW_BAD_USAGE;
   if (take_extents(x, s, inputs)) {
     leave_program(x);
-    if (!take_entry(x) && !take_shared(x) && !take_selected(x))
-      take_made(x, &status);
+    if (!is_entry(x) && !take_shared(x) && !take_selected(x))
+      status = take_made(x);
   } else if (!is_selected(x) || x->seen == atomic_load(&e->shared) || !take_shared(x)) {
     return GLOW_OK;
   }
