@@ -40,8 +40,8 @@
 
 /* Chooses element kinds, algorithms and layouts for kernels: last. */
 #define KERNELS                                                                                    \
-  "widen,reduce-mean-pool,subpixel-conv,conv-3d,merge-groups,sink-transpose,simplify-transpose,"   \
-  "sink-reshape,simplify-reshape,winograd,@layout,dce,recompute-cheap,schedule"
+  "widen,reduce-mean-pool,subpixel-conv,conv-3d,merge-groups,conv-3x3,sink-transpose,"             \
+  "simplify-transpose,sink-reshape,simplify-reshape,winograd,@layout,dce,recompute-cheap,schedule"
 
 static const char *const graph_pipelines[] = {
     "inline,lower",

@@ -27,6 +27,7 @@
  * products that is less than (7 K + 2300) u S, where S takes an operand's largest magnitude for all
  * its elements, since a tile mixes them: BOUNDED_OVERALL. Measured errors are a thousandth of
  * that. */
+#include "transforms/winograd.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -83,22 +84,28 @@ static bool is_constant_filter(const Winograd *c, const GlowNode *n) {
 
 static double blocks(int64_t channels) { return (double)((channels + BLOCK - 1) / BLOCK * BLOCK); }
 
-/* Multiplications of one image. */
-static double count_direct(const GlowNode *n) {
-  const GlowDim *y = n->results[0].type->dims;
-  int64_t in = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type->dims[1].size;
-  return 9.0 * (double)in * (double)y[1].size * (double)y[2].size * (double)y[3].size;
+/* The smaller of the counts of both kinds of tiles. */
+GlowWinogradCount glow_winograd_count(int64_t in, int64_t out, int64_t rows, int64_t columns,
+                                      bool is_constant) {
+  GlowWinogradCount best = {.direct = 9.0 * (double)in * (double)out * (double)(rows * columns)};
+  for (int i = 0; i < TILINGS; i++) {
+    const Tiling *t = &tilings[i];
+    int64_t down = (rows + t->side - 1) / t->side, across = (columns + t->side - 1) / t->side;
+    double tiles = (double)down * (double)across, filter = t->places * (double)in * (double)out;
+    double read = filter > FAR ? READ_FAR : READ_NEAR;
+    double count = (is_constant ? 0 : MADE * filter) + filter * (tiles > read ? tiles : read) +
+                   t->transform * tiles * (blocks(in) + blocks(out));
+    if (i == 0 || count < best.tiled)
+      best.tiled = count, best.tiling = i;
+  }
+  best.pays = best.tiled * 1.25 <= best.direct;
+  return best;
 }
 
-static double count_transformed(const Winograd *c, const GlowNode *n, const Tiling *t) {
+static GlowWinogradCount count(const Winograd *c, const GlowNode *n) {
   const GlowDim *y = n->results[0].type->dims;
-  int64_t in = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type->dims[1].size, out = y[1].size;
-  int64_t down = (y[2].size + t->side - 1) / t->side, across = (y[3].size + t->side - 1) / t->side;
-  double tiles = (double)down * (double)across, filter = t->places * (double)in * (double)out;
-  double read = filter > FAR ? READ_FAR : READ_NEAR;
-  double made = is_constant_filter(c, n) ? 0 : MADE * filter;
-  return made + filter * (tiles > read ? tiles : read) +
-         t->transform * tiles * (blocks(in) + blocks(out));
+  int64_t in = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type->dims[1].size;
+  return glow_winograd_count(in, y[1].size, y[2].size, y[3].size, is_constant_filter(c, n));
 }
 
 /* The transformed filter; as a constant one for all convolutions that share W. NULL after a
@@ -143,20 +150,18 @@ static bool choose(GlowNode *n, void *arg) {
     glow_pass_remark(c->run, glow_node_loc(n), "stays direct: %s", why);
     return true;
   }
-  double direct = count_direct(n), counts[TILINGS];
-  for (int i = 0; i < TILINGS; i++)
-    counts[i] = count_transformed(c, n, &tilings[i]);
-  int best = counts[0] <= counts[1] ? 0 : 1;
-  if (!c->all && counts[best] * 1.25 > direct) {
+  GlowWinogradCount k = count(c, n);
+  if (!c->all && !k.pays) {
     glow_pass_remark(c->run, glow_node_loc(n),
                      "stays direct: %.4g million multiplications of an image, with transforms %.4g",
-                     direct * 1e-6, counts[best] * 1e-6);
+                     k.direct * 1e-6, k.tiled * 1e-6);
     return true;
   }
+  uint32_t side = tilings[k.tiling].side;
   glow_pass_changed(c->run, n,
                     "chosen: tiles of %ux%u, %.4g million multiplications of an image become %.4g",
-                    tilings[best].side, tilings[best].side, direct * 1e-6, counts[best] * 1e-6);
-  GlowValue *u = transform(c, n, best);
+                    side, side, k.direct * 1e-6, k.tiled * 1e-6);
+  GlowValue *u = transform(c, n, k.tiling);
   if (!u)
     return false;
   glow_use_set(&n->operands[GLOW_CONVOLUTION_IN_W], u);
