@@ -1,6 +1,7 @@
 /* Costs: a sum over the nodes, and a sweep over the lifetimes of their results. */
 #include "analysis/cost.h"
 
+#include "ir/loop.h"
 #include "ops/infer.h"
 
 typedef struct Sweep {
@@ -63,6 +64,18 @@ static bool visit(GlowNode *n, void *arg) {
     s->delta[glow_value_last_use(v, s->count) + 1] -= bytes;
   }
   return true;
+}
+
+int64_t glow_block_work(const GlowBlock *b) {
+  int64_t work = 0;
+  for (const GlowNode *n = b->first; n; n = n->next) {
+    int64_t macs = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
+    int64_t trips = n->op == GLOW_OP_LOOP ? glow_loop_trips(n) : 1;
+    work += macs < 0 ? 0 : macs;
+    for (uint32_t r = 0; r < n->nregions; r++)
+      work += (trips < 0 ? 1 : trips) * (n->regions[r] ? glow_block_work(n->regions[r]) : 0);
+  }
+  return work;
 }
 
 int64_t glow_instr_cost(const GlowNode *n) {

@@ -16,6 +16,10 @@ typedef struct GlowCost {
  * any optimization needs. */
 GlowCost glow_function_cost(GlowFunction *f);
 
+/* The multiply-accumulates of a run of a block of a graph, with a Loop's body as often as the loop
+ * is known to run, else once. Nodes whose extents are open are left out. */
+int64_t glow_block_work(const GlowBlock *b);
+
 /* What an instruction costs: its multiply-accumulates. If its operator has none, the bytes that it
  * reads and writes; of an instruction that only moves elements, the bytes that it writes. 0 if an
  * extent is not known. */

@@ -178,26 +178,14 @@ typedef struct Reverse {
 
 static GlowNode *end_of(const GlowNode *n) { return glow_block_terminator(n->regions[0]); }
 
-static bool is_known(const GlowValue *v, int64_t number) {
-  const GlowTensor *t = v ? glow_value_known(v) : NULL;
-  return t && glow_tensor_elements(t) == 1 && glow_tensor_get_int(t, 0) == number;
-}
-
 /* Whether `use`, of a captured value, is a Pick of a loop that runs `trips` times. */
 static bool read_pick(const GlowNode *n, const GlowUse *use, int64_t trips, Pick *pick) {
   GlowNode *gather = use->user;
-  GlowValue *iteration = n->regions[0]->params[0];
-  if (gather->op != GLOW_OP_GATHER || use != &gather->operands[0] ||
-      gather->block != n->regions[0] || gather->pred.value)
+  *pick = (Pick){.gather = gather};
+  if (use != &gather->operands[0] || !glow_loop_picks(n, gather, trips, &pick->backwards))
     return false;
   const GlowType *t = use->value->type;
   int64_t axis = ((const GlowGatherMembers *)gather->members)->axis;
-  GlowValue *index = glow_node_in(gather, 1);
-  const GlowNode *sub = glow_value_def(index, GLOW_OP_SUB);
-  *pick = (Pick){.gather = gather, .backwards = index != iteration};
-  if (pick->backwards &&
-      !(sub && glow_node_in(sub, 1) == iteration && is_known(glow_node_in(sub, 0), trips - 1)))
-    return false;
   axis += axis < 0 ? t->rank : 0;
   return glow_type_is_static(t) && t->dims[axis].size == trips;
 }

@@ -25,3 +25,19 @@ int64_t glow_loop_trips(const GlowNode *n) {
     return 1;
   return goes_on > 0 && count != INT64_MAX ? count : -1;
 }
+
+static bool is_number(const GlowValue *v, int64_t number) {
+  const GlowTensor *t = v ? glow_value_known(v) : NULL;
+  return t && glow_tensor_elements(t) == 1 && glow_tensor_get_int(t, 0) == number;
+}
+
+bool glow_loop_picks(const GlowNode *loop, const GlowNode *n, int64_t trips, bool *backwards) {
+  const GlowBlock *body = loop->regions[0];
+  if (n->op != GLOW_OP_GATHER || n->block != body || n->pred.value)
+    return false;
+  const GlowValue *index = glow_node_in(n, 1);
+  const GlowNode *sub = glow_value_def(index, GLOW_OP_SUB);
+  *backwards = index != body->params[0];
+  return !*backwards || (sub && !sub->pred.value && glow_node_in(sub, 1) == body->params[0] &&
+                         is_number(glow_node_in(sub, 0), trips - 1));
+}

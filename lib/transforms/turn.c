@@ -2,6 +2,7 @@
 #include "transforms/turn.h"
 
 #include "analysis/buffers.h"
+#include "analysis/cost.h"
 
 int64_t glow_turn_bytes(const GlowValue *v) {
   int64_t bytes = glow_buffer_bytes(v->type);
@@ -69,9 +70,33 @@ uint32_t glow_turn_last_use(const GlowValue *v, uint32_t limit) {
   return last;
 }
 
+/* The most bytes alive at one time in the regions of n, of the `count` nodes of a function that are
+ * numbered. `delta` is for what begins to live at a position, and ends before it. */
+static int64_t bytes_inside(const GlowNode *n, uint32_t count, int64_t *delta) {
+  int64_t alive = 0, most = 0;
+  uint32_t i = n->order + 1;
+  for (GlowNode *k = n->regions[0]->first; k && k != n->next; k = glow_next_in_walk(k)) {
+    for (uint32_t r = 0; r < k->nresults; r++) {
+      const GlowValue *v = &k->results[r];
+      delta[k->order] += glow_turn_is_free(v) ? 0 : glow_turn_bytes(v);
+      delta[glow_value_last_use(v, count) + 1] -= glow_turn_is_free(v) ? 0 : glow_turn_bytes(v);
+    }
+    for (; i <= k->order; i++)
+      alive += delta[i];
+    most = alive > most ? alive : most;
+  }
+  return most;
+}
+
 static void number(GlowArena *arena, GlowTurn *t) {
+  uint32_t count = glow_function_number(t->function);
+  int64_t *delta = GLOW_NEW_ARRAY(arena, int64_t, (size_t)count + 2);
   for (GlowNode *n = t->function->body->first; n; n = n->next)
     glow_vec_push(arena, &t->nodes, n);
+  t->inner = GLOW_NEW_ARRAY(arena, int64_t, t->nodes.count + 1);
+  for (uint32_t i = 0; i < t->nodes.count; i++)
+    if (t->nodes.data[i]->nregions)
+      t->inner[i] = bytes_inside(t->nodes.data[i], count, delta);
   for (uint32_t i = 0; i < t->nodes.count; i++) {
     t->nodes.data[i]->order = i;
     for (GlowNode *k = glow_next_in_walk(t->nodes.data[i]); k && k->block != t->function->body;
@@ -99,6 +124,8 @@ int64_t *glow_turn_alive(GlowArena *arena, const GlowTurn *t, uint32_t from) {
     }
   for (uint32_t i = 0; i < t->nodes.count; i++)
     alive[i + 1] += alive[i];
+  for (uint32_t i = from; i < t->nodes.count; i++)
+    alive[i] += t->inner[i];
   return alive;
 }
 
@@ -107,7 +134,7 @@ static void find_turn(GlowArena *arena, GlowTurn *t) {
   const int64_t *alive = glow_turn_alive(arena, t, 0);
   int64_t most = 0;
   for (uint32_t i = 0; i < t->nodes.count; i++) {
-    int64_t before = alive[i] - glow_turn_result_bytes(t->nodes.data[i]);
+    int64_t before = alive[i] - t->inner[i] - glow_turn_result_bytes(t->nodes.data[i]);
     if (before > most) {
       most = before;
       t->at = i;

@@ -8,6 +8,7 @@
 typedef struct GlowTurn {
   GlowFunction *function;
   GLOW_VEC(GlowNode *) nodes; /* of the body; `order` of a node, and of those in it, is its index */
+  int64_t *inner;             /* by node: the most bytes alive at one time in its regions */
   uint32_t at;                /* the first node of the second part; 0: nothing is ever alive */
   int64_t peak;               /* the most bytes that are alive at one time */
 } GlowTurn;
@@ -18,8 +19,9 @@ typedef struct GlowTurn {
 GlowTurn glow_turn_find(GlowArena *arena, GlowFunction *f);
 /* The room of a value; 0 if its extents are open. */
 int64_t glow_turn_bytes(const GlowValue *v);
-/* The bytes of a node's results, and by node those that are alive while it runs, its operands and
- * its results among them, of values that node `from` or a later one computes. */
+/* The bytes of a node's results, and by node those that are alive while it runs, its operands, its
+ * results and what its regions compute among them, of values that node `from` or a later one
+ * computes. */
 int64_t glow_turn_result_bytes(const GlowNode *n);
 int64_t *glow_turn_alive(GlowArena *arena, const GlowTurn *t, uint32_t from);
 /* Whether v is an element of a loop that its only reader is in, too. */

@@ -13,6 +13,9 @@
  * value of the second part: so no later pass merges copies with their originals, or starts them
  * earlier.
  *
+ * If no plan keeps the budget, loops are cut into segments, which keep what a segment starts with
+ * and run again (transforms/segments.h): the loop that keeps most first, until a plan does.
+ *
  *   memory=SIZE   the most bytes of values that may be alive at one time; values that are returned
  *                 or saved do not count. Without the option, half of what is alive now
  *
@@ -24,6 +27,7 @@
 #include "ops/infer.h"
 #include "support/sizes.h"
 #include "transforms/early.h"
+#include "transforms/segments.h"
 #include "transforms/transforms.h"
 #include "transforms/turn.h"
 
@@ -89,7 +93,8 @@ static void measure_late(const Recompute *r, uint32_t begin, uint32_t end, GlowC
           last = u->user->order > last ? u->user->order : last;
         }
   if (first <= last)
-    s->front = r->late[first] - glow_turn_result_bytes(r->turn.nodes.data[first]);
+    s->front =
+        r->late[first] - r->turn.inner[first] - glow_turn_result_bytes(r->turn.nodes.data[first]);
   int64_t saved = s->saved;
   for (uint32_t i = 0; i < r->stages.count; i++)
     saved += r->stages.data[i].saved;
@@ -110,7 +115,7 @@ static int64_t bytes_of_run(const Recompute *r, uint32_t begin, uint32_t end) {
       if (last < end && r->needed[i])
         ends_at[last - begin] += glow_turn_bytes(v);
     }
-    most = alive > most ? alive : most;
+    most = alive + r->turn.inner[i] > most ? alive + r->turn.inner[i] : most;
     alive -= ends_at[i - begin];
   }
   return most;
@@ -384,21 +389,49 @@ static void refuse(GlowPassRun *run, const Recompute *r, int64_t budget, int64_t
     glow_pass_remark(run, r->turn.function->src, "%s", what);
 }
 
+/* ---- Loops ----------------------------------------------------------------------------------- */
+
+/* How many loops have to be cut into segments until a plan keeps the budget, as a copy of the
+ * module tells; 0 if there is no such number. Lowers *least to what is alive then. */
+static uint32_t loops_to_cut(const Recompute *r, int64_t budget, int64_t *least) {
+  GlowModule *copy = glow_module_clone(r->turn.function->module);
+  GlowFunction *f = glow_module_function(copy, r->turn.function->name);
+  uint32_t count = 0, found = 0;
+  while (!found && glow_segment_loop(r->arena, f)) {
+    Recompute other = analyze(r->arena, f);
+    int64_t now = other.turn.peak;
+    count++;
+    if (now <= budget || (other.turn.at && find_plan(&other, budget, &now)))
+      found = count;
+    *least = now < *least ? now : *least;
+  }
+  glow_module_destroy(copy);
+  return found;
+}
+
 static bool fit(GlowPassRun *run, Recompute *r, int64_t budget) {
-  int64_t least = INT64_MAX;
+  GlowFunction *f = r->turn.function;
+  int64_t least = INT64_MAX, work = glow_block_work(f->body), before = r->turn.peak;
   const GlowChain *plan = find_plan(r, budget, &least);
-  if (!plan) {
-    refuse(run, r, budget, least < r->turn.peak ? least : r->turn.peak);
+  uint32_t loops = plan ? 0 : loops_to_cut(r, budget, &least);
+  if (!plan && !loops) {
+    refuse(run, r, budget, least < before ? least : before);
     return !glow_pass_option(run, "memory");
   }
   glow_pass_changed(run, r->turn.nodes.data[r->turn.at], NULL);
-  int64_t macs = glow_function_cost(r->turn.function).macs;
-  carry_out(r, plan);
-  glow_pass_remark(run, r->turn.function->src,
+  for (uint32_t i = 0; i < loops; i++)
+    glow_segment_loop(run->arena, f);
+  if (loops) {
+    *r = analyze(run->arena, f);
+    plan = r->turn.peak > budget ? find_plan(r, budget, &least) : NULL;
+  }
+  if (plan)
+    carry_out(r, plan);
+  glow_pass_remark(run, f->src,
                    "@%s: %" PRId64 " bytes alive at one time instead of %" PRId64 ", %" PRId64
                    " multiply-accumulates again (%" PRId64 " before)",
-                   r->turn.function->name, analyze(run->arena, r->turn.function).turn.peak,
-                   r->turn.peak, glow_function_cost(r->turn.function).macs - macs, macs);
+                   f->name, analyze(run->arena, f).turn.peak, before,
+                   glow_block_work(f->body) - work, work);
   return true;
 }
 
