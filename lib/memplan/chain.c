@@ -2,7 +2,8 @@
  *
  *   R(i, j, m) = min(saving, passing)
  *   saving     = R(i + 1, j, m - saved_i)
- *   passing    = min over k: cost_i + ... + cost_k-1 + R(k, j, m - boundary_k-1) + R(i, k-1, m)
+ *   passing    = min over k: cost_i + ... + cost_k-2 + tail_k-1 + R(k, j, m - boundary_k-1)
+ *                            + R(i, k-1, m)
  *
  * where saving needs saved_i + late_i <= m and run_i + front_j <= m, and passing needs
  * boundary_a-1 + run_a + front_j <= m for each stage a from i to k-1 (no boundary for i).
@@ -47,7 +48,8 @@ static void solve_saving(GlowChain *c, uint32_t i, uint32_t j) {
 
 /* Passing to stage k, for all numbers of slots from `from` on. */
 static void solve_passing(GlowChain *c, uint32_t i, uint32_t j, uint32_t k, uint32_t from) {
-  int64_t *cost = &c->cost[at(c, i, j, 0)], work = c->sum[k] - c->sum[i];
+  int64_t *cost = &c->cost[at(c, i, j, 0)];
+  int64_t work = c->sum[k - 1] - c->sum[i] + c->stages[k - 1].tail;
   const int64_t *right = &c->cost[at(c, k, j, 0)], *left = &c->cost[at(c, i, k - 1, 0)];
   uint8_t *choice = &c->choice[at(c, i, j, 0)];
   uint32_t kept = slots_of(c, c->stages[k - 1].boundary);

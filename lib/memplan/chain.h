@@ -12,6 +12,7 @@
 
 typedef struct GlowChainStage {
   int64_t cost;     /* of running it */
+  int64_t tail;     /* of running it again where the value behind it is still there */
   int64_t saved;    /* bytes that its backward part needs of it, the value behind it included */
   int64_t boundary; /* bytes of the value behind it */
   int64_t run;      /* bytes that are alive while it runs, the value before it left out */

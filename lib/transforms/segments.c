@@ -68,7 +68,7 @@ static int64_t slice_bytes(const GlowNode *loop, uint32_t i) {
  * Returns how many. */
 static int64_t choose_segments(Pair *p, int64_t kept, int64_t starts) {
   int64_t best = INT64_MAX, even = INT64_MAX, at = 0, evenly = 0;
-  for (int64_t length = 2; length <= p->trips / 2; length++) {
+  for (int64_t length = 2; length <= p->trips / 2 && length * kept / 2 <= best; length++) {
     int64_t bytes = p->trips / length * starts + length * kept;
     at = bytes < best ? length : at;
     best = bytes < best ? bytes : best;
@@ -98,7 +98,7 @@ static bool find_pair(GlowArena *arena, GlowModule *m, GlowNode *n, Pair *p) {
     kept += p->taped[i] ? slice_bytes(n, i) : 0;
     starts += i < carried_by(n) ? glow_type_bytes(n->results[i].type) : 0;
   }
-  if (p->back)
+  if (kept > 0)
     p->gain = p->trips * kept - choose_segments(p, kept, starts);
   return p->gain > 0;
 }

@@ -48,7 +48,6 @@ static uint32_t enumerate(const GlowChainStage *s, uint32_t i, uint32_t j, Plan 
   int64_t again = 0;
   for (uint32_t k = i + 1; k <= j && !s[k - 1].fixed; k++) {
     int64_t past = peak_of_passed(s, i, j, k);
-    again += s[k - 1].cost;
     uint32_t right = enumerate(s, k, j, parts[depth][0]),
              left = enumerate(s, i, k - 1, parts[depth][1]);
     for (uint32_t a = 0; a < right; a++)
@@ -56,9 +55,11 @@ static uint32_t enumerate(const GlowChainStage *s, uint32_t i, uint32_t j, Plan 
         int64_t first = s[k - 1].boundary + parts[depth][0][a].peak,
                 second = parts[depth][1][b].peak;
         first = past > first ? past : first;
-        out[count++] = (Plan){again + parts[depth][0][a].cost + parts[depth][1][b].cost,
-                              first > second ? first : second};
+        out[count++] =
+            (Plan){again + s[k - 1].tail + parts[depth][0][a].cost + parts[depth][1][b].cost,
+                   first > second ? first : second};
       }
+    again += s[k - 1].cost;
   }
   uint32_t kept = 0;
   for (uint32_t a = 0; a < count; a++) {
@@ -86,7 +87,7 @@ static Plan follow(const GlowChain *c, const GlowChainStage *s, GlowChainPart pa
   int64_t past = peak_of_passed(s, part.first, part.last, right.first);
   first = past > first ? past : first;
   for (uint32_t i = part.first; i < right.first; i++)
-    cost += s[i].cost;
+    cost += i + 1 < right.first ? s[i].cost : s[i].tail;
   return (Plan){cost, first > l.peak ? first : l.peak};
 }
 
@@ -99,6 +100,7 @@ static void check_chain(GlowContext *ctx) {
   int64_t least = INT64_MAX;
   for (uint32_t i = 0; i < count; i++) {
     s[i] = (GlowChainStage){.cost = 1 + draw(30), .boundary = draw(20), .fixed = draw(12) == 0};
+    s[i].tail = draw((uint32_t)s[i].cost + 1);
     s[i].saved = s[i].boundary + draw(40);
     s[i].run = s[i].boundary + draw(50);
     s[i].front = i + 1 < count ? draw(30) : 0;

@@ -37,16 +37,33 @@ enum {
   SMALL = 4096 /* a value is small if it takes less than this part of the peak */
 };
 
+/* Two questions on which neither answer is always better. With a copy, the value behind stages that
+ * run again need not stay, if what follows is saved; and a stage counts the value behind it as
+ * saved, whether the second part reads it or not. */
+typedef struct Style {
+  bool keeps_behind;  /* the second part reads the value behind stages that run again, no copy */
+  bool cuts_anywhere; /* stages may end where a value goes on that the second part does not read */
+} Style;
+
 typedef struct Recompute {
   GlowArena *arena;
+  Style style;
   GlowTurn turn;
-  int64_t *alive;            /* by node: bytes that are alive while it runs */
-  int64_t *late;             /* by node: those of the second part's values */
-  bool *needed;              /* by node: large values that the second part reads need it */
-  GLOW_VEC(uint32_t) begins; /* by stage: its first node; that of the turn behind the last */
+  int64_t *alive;               /* by node: bytes that are alive while it runs */
+  int64_t *late;                /* by node: those of the second part's values */
+  bool *needed;                 /* by node: large values that the second part reads need it */
+  GLOW_VEC(uint32_t) begins;    /* by stage: its first node; that of the turn behind the last */
+  GLOW_VEC(GlowValue *) behind; /* by stage: the value that goes on; NULL for the last */
   GLOW_VEC(GlowChainStage) stages;
   const GlowChain *plan;
 } Recompute;
+
+/* A plan, and what comes of it. */
+typedef struct Way {
+  Style style;
+  const GlowChain *plan;
+  int64_t peak, work; /* of the function: bytes alive at one time, and cost */
+} Way;
 
 /* ---- Stages ---------------------------------------------------------------------------------- */
 
@@ -80,14 +97,21 @@ static void find_needed(Recompute *r) {
     }
 }
 
+/* The same, of values that are computed again where `behind` is still there. */
+static GlowUse *read_again(const Recompute *r, const GlowValue *v, const GlowValue *behind) {
+  return r->style.keeps_behind && v == behind ? NULL : late_uses(r, v);
+}
+
 /* The bytes of its own values that the second part has alive in front of the first node that reads
  * large results of the nodes from `begin` to `end`; and the most bytes that are alive from this to
  * the last of such nodes, besides what this stage and those before it have saved. */
-static void measure_late(const Recompute *r, uint32_t begin, uint32_t end, GlowChainStage *s) {
+static void measure_late(const Recompute *r, uint32_t begin, uint32_t end,
+                         const GlowValue *boundary, GlowChainStage *s) {
   uint32_t first = r->turn.nodes.count, last = 0;
   for (uint32_t i = begin; i < end; i++)
     for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++)
-      for (const GlowUse *u = late_uses(r, &r->turn.nodes.data[i]->results[k]); u; u = u->next)
+      for (const GlowUse *u = read_again(r, &r->turn.nodes.data[i]->results[k], boundary); u;
+           u = u->next)
         if (glow_turn_reads_late(&r->turn, u)) {
           first = u->user->order < first ? u->user->order : first;
           last = u->user->order > last ? u->user->order : last;
@@ -121,6 +145,24 @@ static int64_t bytes_of_run(const Recompute *r, uint32_t begin, uint32_t end) {
   return most;
 }
 
+/* What it costs to run the nodes from `begin` to `end` again without what only `boundary` needs. */
+static int64_t cost_of_tail(const Recompute *r, uint32_t begin, uint32_t end,
+                            const GlowValue *boundary) {
+  bool *needed = GLOW_NEW_ARRAY(r->arena, bool, end - begin + 1);
+  int64_t cost = 0;
+  for (uint32_t i = end; i-- > begin;) {
+    const GlowNode *n = r->turn.nodes.data[i];
+    for (uint32_t k = 0; k < n->nresults; k++) {
+      for (const GlowUse *u = read_again(r, &n->results[k], boundary); u; u = u->next)
+        needed[i - begin] |= glow_turn_reads_late(&r->turn, u);
+      for (const GlowUse *u = late_uses(r, &n->results[k]); u; u = u->next)
+        needed[i - begin] |= u->user->order < end && needed[u->user->order - begin];
+    }
+    cost += needed[i - begin] ? cost_of(n) : 0;
+  }
+  return cost;
+}
+
 /* The stage of the nodes from `begin` to `end`, which `boundary` goes on from; NULL for the last.
  */
 static GlowChainStage make_stage(const Recompute *r, uint32_t begin, uint32_t end,
@@ -135,8 +177,9 @@ static GlowChainStage make_stage(const Recompute *r, uint32_t begin, uint32_t en
         s.saved += glow_turn_bytes(&n->results[k]);
   }
   s.boundary = boundary ? glow_turn_bytes(boundary) : 0;
+  s.tail = cost_of_tail(r, begin, end, boundary);
   s.run = bytes_of_run(r, begin, end);
-  measure_late(r, begin, end, &s);
+  measure_late(r, begin, end, boundary, &s);
   if (!boundary)
     s.front = 0;
   return s;
@@ -146,7 +189,7 @@ static GlowChainStage make_stage(const Recompute *r, uint32_t begin, uint32_t en
 static bool is_cut(const Recompute *r, const uint32_t *crossing, const GlowValue **over,
                    uint32_t p) {
   return crossing[p] == 1 && (crossing[p - 1] != 1 || over[p - 1] != over[p]) &&
-         glow_turn_is_kept(&r->turn, over[p]);
+         (r->style.cuts_anywhere || glow_turn_is_kept(&r->turn, over[p]));
 }
 
 /* Cuts the first part where one value goes on that is kept anyway. Small values, such as the
@@ -173,6 +216,7 @@ static void find_stages(Recompute *r) {
       continue;
     GlowChainStage s = make_stage(r, begin, p, over[p]);
     glow_vec_push(r->arena, &r->stages, s);
+    glow_vec_push(r->arena, &r->behind, (GlowValue *)over[p]);
     glow_vec_push(r->arena, &r->begins, p);
     begin = p;
   }
@@ -181,8 +225,8 @@ static void find_stages(Recompute *r) {
   glow_vec_push(r->arena, &r->begins, r->turn.at);
 }
 
-static Recompute analyze(GlowArena *arena, GlowFunction *f) {
-  Recompute r = {.arena = arena, .turn = glow_turn_find(arena, f)};
+static Recompute analyze(GlowArena *arena, GlowFunction *f, Style style) {
+  Recompute r = {.arena = arena, .style = style, .turn = glow_turn_find(arena, f)};
   r.alive = glow_turn_alive(arena, &r.turn, 0);
   r.late = glow_turn_alive(arena, &r.turn, r.turn.at);
   if (r.turn.at) {
@@ -194,27 +238,37 @@ static Recompute analyze(GlowArena *arena, GlowFunction *f) {
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* The first node of the second part that reads large values of the stages; NULL if none does. */
+/* The first node of the second part that reads large values of the stages, but that which is still
+ * there; NULL if none does. */
 static GlowNode *first_reader(const Recompute *r, GlowChainPart stages) {
+  const GlowValue *behind = r->behind.data[stages.last];
   uint32_t first = UINT32_MAX;
   for (uint32_t i = r->begins.data[stages.first]; i < r->begins.data[stages.last + 1]; i++)
-    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++)
-      for (const GlowUse *u = late_uses(r, &r->turn.nodes.data[i]->results[k]); u; u = u->next)
+    for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
+      const GlowValue *v = &r->turn.nodes.data[i]->results[k];
+      for (const GlowUse *u = read_again(r, v, behind); u; u = u->next)
         if (glow_turn_reads_late(&r->turn, u) && u->user->order < first)
           first = u->user->order;
+    }
   return first == UINT32_MAX ? NULL : r->turn.nodes.data[first];
 }
 
-/* Lets the second part read the copies of what a stage saves. */
+/* Lets the second part read `copy` in place of v. */
+static void read_copy(const Recompute *r, GlowValue *v, GlowValue *copy) {
+  for (GlowUse *u = late_uses(r, v), *next; u; u = next) {
+    next = u->next;
+    if (glow_turn_reads_late(&r->turn, u))
+      glow_use_set(u, copy);
+  }
+}
+
+/* The same for all that a stage saves. */
 static void read_copies(const Recompute *r, uint32_t stage, const GlowMap *copies) {
   for (uint32_t i = r->begins.data[stage]; i < r->begins.data[stage + 1]; i++)
     for (uint32_t k = 0; k < r->turn.nodes.data[i]->nresults; k++) {
       GlowValue *v = &r->turn.nodes.data[i]->results[k], *copy = glow_map_get(copies, v);
-      for (GlowUse *u = copy ? late_uses(r, v) : NULL, *next; u; u = next) {
-        next = u->next;
-        if (glow_turn_reads_late(&r->turn, u))
-          glow_use_set(u, copy);
-      }
+      if (copy)
+        read_copy(r, v, copy);
     }
 }
 
@@ -285,6 +339,10 @@ static void apply(const Recompute *r, GlowChainPart part, GlowMap *copies) {
   }
   apply(r, right, copies);
   GlowNode *reader = first_reader(r, left);
+  GlowValue *behind = r->style.keeps_behind ? r->behind.data[left.last] : NULL;
+  GlowValue *now = behind ? glow_map_get(copies, behind) : NULL;
+  if (now)
+    read_copy(r, behind, now);
   if (!reader)
     return;
   GlowBuilder b = glow_builder_before(reader);
@@ -297,111 +355,120 @@ static void apply(const Recompute *r, GlowChainPart part, GlowMap *copies) {
         glow_map_set(again, v, copy);
     }
   copy_stages(r, &b, left, reader, again);
+  if (behind)
+    glow_map_set(again, behind, now ? now : behind);
   apply(r, left, again);
 }
 
-static void carry_out(Recompute *r, const GlowChain *plan) {
-  r->plan = plan;
-  apply(r, glow_chain_all(plan), glow_map_create(r->arena));
-  glow_remove_unneeded(r->turn.function->body);
+static void carry_out(GlowArena *arena, GlowFunction *f, const Way *way) {
+  Recompute r = analyze(arena, f, way->style);
+  r.plan = way->plan;
+  apply(&r, glow_chain_all(way->plan), glow_map_create(arena));
+  glow_remove_unneeded(f->body);
 }
 
-/* The bytes that are alive in a copy of the module after the plan. */
-static int64_t peak_after(const Recompute *r, const GlowChain *plan) {
-  GlowModule *copy = glow_module_clone(r->turn.function->module);
-  Recompute other = analyze(r->arena, glow_module_function(copy, r->turn.function->name));
-  carry_out(&other, plan);
-  int64_t peak = analyze(r->arena, other.turn.function).turn.peak;
-  glow_module_destroy(copy);
-  return peak;
+/* Sets what comes of the way, in a copy of the module. */
+static void measure(GlowArena *arena, const GlowFunction *f, Way *way) {
+  GlowModule *module = glow_module_clone(f->module);
+  GlowFunction *copy = glow_module_function(module, f->name);
+  carry_out(arena, copy, way);
+  way->peak = glow_turn_find(arena, copy).peak;
+  way->work = 0;
+  for (const GlowNode *n = copy->body->first; n; n = n->next)
+    way->work += n->op == GLOW_OP_BARRIER ? 0 : cost_of(n);
+  glow_module_destroy(module);
 }
 
 /* ---- The pass -------------------------------------------------------------------------------- */
 
-/* The plan for `memory` bytes, and how many are alive with it; NULL if there is none. */
-static const GlowChain *try_memory(const Recompute *r, int64_t memory, int64_t *peak) {
-  const GlowChain *plan =
-      glow_chain_solve(r->arena, r->stages.data, r->stages.count, memory > 0 ? memory : 1);
-  *peak = INT64_MAX;
-  if (glow_chain_recomputed(plan) < 0)
-    return NULL;
-  *peak = peak_after(r, plan);
-  return plan;
-}
-
-/* The plans that were tried. */
+/* The ways that were tried. */
 typedef struct Search {
-  const Recompute *r;
+  Recompute r;
   int64_t budget, least;
-  const GlowChain *best; /* the one with the least work whose function stays within the budget */
+  Way *best; /* the one with the least work whose function stays within the budget; NULL: none */
 } Search;
 
+/* Whether the plan for `memory` bytes keeps the budget. */
 static bool fits(Search *s, int64_t memory) {
-  int64_t peak;
-  const GlowChain *plan = try_memory(s->r, memory, &peak);
-  s->least = peak < s->least ? peak : s->least;
-  if (!plan || peak > s->budget)
+  const Recompute *r = &s->r;
+  Way *way = GLOW_NEW(r->arena, Way);
+  way->plan = glow_chain_solve(r->arena, r->stages.data, r->stages.count, memory > 0 ? memory : 1);
+  way->style = r->style;
+  if (glow_chain_recomputed(way->plan) < 0)
     return false;
-  if (!s->best || glow_chain_recomputed(plan) < glow_chain_recomputed(s->best))
-    s->best = plan;
+  measure(r->arena, r->turn.function, way);
+  s->least = way->peak < s->least ? way->peak : s->least;
+  if (way->peak > s->budget)
+    return false;
+  if (!s->best || way->work < s->best->work)
+    s->best = way;
   return true;
 }
 
-/* The plan with the least work, of those tried, whose function stays within the budget. Where
- * stages overlap, the memory of a plan is more or less than what is alive, and the plan with the
- * least memory need not be the one with the least alive: so plans between the least memory and
- * what is alive now are tried, first some that lie even, then those above the last that fits. NULL
- * if none fits; *least is then the fewest bytes alive that were seen. */
-static const GlowChain *find_plan(const Recompute *r, int64_t budget, int64_t *least) {
-  Search s = {.r = r, .budget = budget, .least = *least};
-  uint32_t count = r->stages.count;
-  int64_t high = r->turn.peak, low = glow_chain_least(r->arena, r->stages.data, count);
+/* Where stages overlap, the memory of a plan is more or less than what is alive, and the plan with
+ * the least memory need not be the one with the least alive: so plans between the least memory and
+ * what is alive now are tried, first some that lie even, then those above the last that fits. */
+static void try_plans(Search *s) {
+  uint32_t count = s->r.stages.count;
+  int64_t high = s->r.turn.peak;
+  int64_t low = glow_chain_least(s->r.arena, s->r.stages.data, count);
   low += low * count / GLOW_CHAIN_SLOTS + 1; /* sizes are rounded up to slots */
   int64_t step = (high - low) / GRID, good = -1;
   for (int64_t i = 0; i < GRID && (step > 0 || i == 0); i++)
-    if (fits(&s, low + i * step))
+    if (fits(s, low + i * step))
       good = i;
-  *least = s.least;
   if (good < 0)
-    return NULL;
+    return;
   low += good * step + 1;
   high = low + step;
   for (int i = 0; i < TRIES && low < high; i++) {
     int64_t middle = low + (high - low) / 2;
-    if (fits(&s, middle))
+    if (fits(s, middle))
       low = middle + 1;
     else
       high = middle;
   }
+}
+
+/* The way with the least work, of those tried, whose function stays within the budget. NULL if none
+ * does. Lowers *least to the fewest bytes alive that were seen. */
+static const Way *find_way(GlowArena *arena, GlowFunction *f, int64_t budget, int64_t *least) {
+  Search s = {.budget = budget, .least = *least};
+  for (int i = 0; i < 4; i++) {
+    s.r = analyze(arena, f, (Style){.keeps_behind = i % 2, .cuts_anywhere = i / 2});
+    if (s.r.turn.at && (i < 2 || s.r.stages.count < GLOW_CHAIN_MOST_STAGES / 2))
+      try_plans(&s);
+  }
+  *least = s.least;
   return s.best;
 }
 
 /* That a budget is too small is an error if it was given, else a remark. */
-static void refuse(GlowPassRun *run, const Recompute *r, int64_t budget, int64_t least) {
+static void refuse(GlowPassRun *run, int64_t budget, int64_t least) {
+  const GlowFunction *f = run->function;
   GlowStr what =
       glow_str_printf(run->ctx,
                       "@%s needs more than %" PRId64
                       " bytes; with the least that can be kept, %" PRId64 " are alive at one time",
-                      r->turn.function->name, budget, least);
+                      f->name, budget, least);
   if (glow_pass_option(run, "memory"))
-    glow_error(run->ctx, r->turn.function->src, "recompute: %s", what);
+    glow_error(run->ctx, f->src, "recompute: %s", what);
   else
-    glow_pass_remark(run, r->turn.function->src, "%s", what);
+    glow_pass_remark(run, f->src, "%s", what);
 }
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* How many loops have to be cut into segments until a plan keeps the budget, as a copy of the
  * module tells; 0 if there is no such number. Lowers *least to what is alive then. */
-static uint32_t loops_to_cut(const Recompute *r, int64_t budget, int64_t *least) {
-  GlowModule *copy = glow_module_clone(r->turn.function->module);
-  GlowFunction *f = glow_module_function(copy, r->turn.function->name);
+static uint32_t loops_to_cut(GlowPassRun *run, int64_t budget, int64_t *least) {
+  GlowModule *copy = glow_module_clone(run->function->module);
+  GlowFunction *f = glow_module_function(copy, run->function->name);
   uint32_t count = 0, found = 0;
-  while (!found && glow_segment_loop(r->arena, f)) {
-    Recompute other = analyze(r->arena, f);
-    int64_t now = other.turn.peak;
+  while (!found && glow_segment_loop(run->arena, f)) {
+    int64_t now = glow_turn_find(run->arena, f).peak;
     count++;
-    if (now <= budget || (other.turn.at && find_plan(&other, budget, &now)))
+    if (now <= budget || find_way(run->arena, f, budget, &now))
       found = count;
     *least = now < *least ? now : *least;
   }
@@ -409,28 +476,26 @@ static uint32_t loops_to_cut(const Recompute *r, int64_t budget, int64_t *least)
   return found;
 }
 
-static bool fit(GlowPassRun *run, Recompute *r, int64_t budget) {
-  GlowFunction *f = r->turn.function;
-  int64_t least = INT64_MAX, work = glow_block_work(f->body), before = r->turn.peak;
-  const GlowChain *plan = find_plan(r, budget, &least);
-  uint32_t loops = plan ? 0 : loops_to_cut(r, budget, &least);
-  if (!plan && !loops) {
-    refuse(run, r, budget, least < before ? least : before);
+static bool fit(GlowPassRun *run, const GlowTurn *turn, int64_t budget) {
+  GlowFunction *f = run->function;
+  int64_t least = turn->peak, work = glow_block_work(f->body);
+  const Way *way = find_way(run->arena, f, budget, &least);
+  uint32_t loops = way ? 0 : loops_to_cut(run, budget, &least);
+  if (!way && !loops) {
+    refuse(run, budget, least);
     return !glow_pass_option(run, "memory");
   }
-  glow_pass_changed(run, r->turn.nodes.data[r->turn.at], NULL);
+  glow_pass_changed(run, turn->nodes.data[turn->at], NULL);
   for (uint32_t i = 0; i < loops; i++)
     glow_segment_loop(run->arena, f);
-  if (loops) {
-    *r = analyze(run->arena, f);
-    plan = r->turn.peak > budget ? find_plan(r, budget, &least) : NULL;
-  }
-  if (plan)
-    carry_out(r, plan);
+  if (loops && glow_turn_find(run->arena, f).peak > budget)
+    way = find_way(run->arena, f, budget, &least);
+  if (way)
+    carry_out(run->arena, f, way);
   glow_pass_remark(run, f->src,
                    "@%s: %" PRId64 " bytes alive at one time instead of %" PRId64 ", %" PRId64
                    " multiply-accumulates again (%" PRId64 " before)",
-                   f->name, analyze(run->arena, f).turn.peak, before,
+                   f->name, glow_turn_find(run->arena, f).peak, turn->peak,
                    glow_block_work(f->body) - work, work);
   return true;
 }
@@ -442,14 +507,14 @@ bool glow_pass_recompute(GlowPassRun *run) {
     glow_error(run->ctx, GLOW_NOWHERE, "recompute: memory=%s is no size, such as 64M", text);
     return false;
   }
-  Recompute r = analyze(run->arena, run->function);
+  GlowTurn turn = glow_turn_find(run->arena, run->function);
+  int64_t before = turn.peak;
   if (!text)
-    budget = r.turn.peak / 2;
-  if (r.turn.peak <= budget || r.turn.at == 0)
+    budget = before / 2;
+  if (before <= budget || turn.at == 0)
     return true;
   glow_save_early(run->arena, run->function);
-  int64_t before = r.turn.peak;
-  r = analyze(run->arena, run->function);
-  r.turn.peak = before > r.turn.peak ? before : r.turn.peak;
-  return r.turn.at == 0 || fit(run, &r, budget); /* saved early, all may be one part */
+  turn = glow_turn_find(run->arena, run->function);
+  turn.peak = before > turn.peak ? before : turn.peak;
+  return turn.at == 0 || fit(run, &turn, budget); /* saved early, all may be one part */
 }
