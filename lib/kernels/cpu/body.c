@@ -4,6 +4,7 @@
 
 #include "body.h"
 #include "finish.h"
+#include "matrix_tile.h"
 #include "run.h"
 
 /* The blocks of a body, of `rows` rows of `width` elements each. at[i] says where block i is: in
@@ -70,6 +71,21 @@ static void copy_rows(char *to, int64_t to_next, const char *from, int64_t from_
   }
 }
 
+/* Copies the first `count` elements of a row of `width`, whole registers, and zeros behind them. */
+static void copy_first(char *to, const char *from, int64_t step, int64_t bytes, int64_t count,
+                       int64_t width) {
+  if (step == 1 && bytes == 4 && width % GLOW_VL == 0) {
+    float *floats = (float *)(void *)to;
+    const float *x = (const float *)(const void *)from;
+    ROLLED for (int64_t i = 0; i < width; i += GLOW_VL)
+        vec_store(floats + i, i + GLOW_VL <= count ? vec_load(x + i) : get_first(x + i, count - i));
+    return;
+  }
+  copy(to, bytes, from, step * bytes, bytes, count);
+  if (count < width)
+    __builtin_memset(to + count * bytes, 0, (size_t)((width - count) * bytes));
+}
+
 /* Rows of `width` elements that are like one each, those at `from`, which are `step` bytes apart.
  * Writes whole registers: what is too much is part of the next row, or behind the last one. */
 static void splat(char *to, const char *from, int64_t step, int64_t bytes, int64_t width,
@@ -105,8 +121,7 @@ static void load(Blocks *b, const GlowBodyOperand *o, const char *from, int64_t 
   } else if (step == 0) {
     b->at[o->block] = elements_at(from, 0);
   } else {
-    copy(to, o->bytes, from, step * o->bytes, o->bytes, count);
-    __builtin_memset(to + count * o->bytes, 0, (size_t)((b->width - count) * o->bytes));
+    copy_first(to, from, step, o->bytes, count, b->width);
     b->at[o->block] = rows_at(to, 0);
   }
 }
@@ -125,11 +140,8 @@ static void load_rows(Blocks *b, const GlowBodyOperand *o, const char *from, int
     b->at[o->block] = elements_at(from, next);
   } else {
     b->at[o->block] = rows_at(to, next ? row : 0);
-    ROLLED for (int64_t y = 0; y < rows; y++, from += next, to += row) {
-      copy(to, o->bytes, from, step * o->bytes, o->bytes, lanes);
-      if (lanes < b->width)
-        __builtin_memset(to + lanes * o->bytes, 0, (size_t)((b->width - lanes) * o->bytes));
-    }
+    ROLLED for (int64_t y = 0; y < rows; y++, from += next, to += row)
+        copy_first(to, from, step, o->bytes, lanes, b->width);
   }
 }
 
@@ -226,9 +238,8 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   return result->varies ? vec_load(at) : vec_splat(*at);
 }
 
-/* The same for a body that is limits, perhaps after a sum, where all of what is added may be read.
- */
-static bool limit_sums(float *sums, int64_t count, int64_t width, void *const *env,
+/* The same for a body that is limits, perhaps after a sum. */
+static void limit_sums(float *sums, int64_t count, int64_t width, void *const *env,
                        const int64_t *place, int dims, int64_t lane) {
   const GlowBodyCode *code = env[0];
   const GlowBodyOperand *o = glow_body_operands(code);
@@ -236,21 +247,22 @@ static bool limit_sums(float *sums, int64_t count, int64_t width, void *const *e
   if (!code->noperands) {
     ROLLED for (int64_t i = 0; i < count * width; i += GLOW_VL)
         vec_store(sums + i, within(vec_load(sums + i), &limits));
-    return true;
+    return;
   }
-  const int64_t next = o->stride[dims - 2];
+  const int64_t next = o->stride[dims - 2], step = o->stride[dims - 1];
+  const int64_t lanes = step && o->channels ? o->channels - lane : width; /* that may be read */
   const float *from = env[1];
-  if (o->stride[dims - 1] && o->channels && lane + width > o->channels)
-    return false;
   ROLLED for (int64_t d = 0; d < dims; d++) from += place[d] * o->stride[d];
   ROLLED for (int64_t y = 0; y < count; y++, from += next, sums += width) {
     GlowVec one;
-    const GlowBlockOperand row = {(const char *)from, o->stride[dims - 1] ? -1 : 0, 0};
-    const float *added = row_of(&row, &one);
-    ROLLED for (int64_t i = 0; i < width; i += GLOW_VL) vec_store(
-        sums + i, within(vec_load(sums + i) + vec_load(added + (i & row.varies)), &limits));
+    const GlowBlockOperand row = {(const char *)from, step ? -1 : 0, 0};
+    const float *added = lanes > 0 ? row_of(&row, &one) : sums;
+    ROLLED for (int64_t i = 0; i < width; i += GLOW_VL) {
+      const float *at = added + (i & row.varies);
+      const GlowVec v = i + GLOW_VL <= lanes ? vec_load(at) : get_first(at, lanes - i);
+      vec_store(sums + i, within(vec_load(sums + i) + v, &limits));
+    }
   }
-  return true;
 }
 
 /* Bytes for the blocks of rows. */
@@ -270,9 +282,12 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   const GlowBodyOperand *operands = glow_body_operands(code);
   const GlowBodyStep *steps = glow_body_steps(code);
   char room[ROWS_ROOM] __attribute__((aligned(64)));
-  const int64_t most = (int64_t)sizeof room / 8 / width / code->blocks;
-  if (code->clip && limit_sums(sums, count, width, env, place, dims, lane))
+  const bool fits = code->blocks * width * count * 8 <= ROWS_ROOM;
+  const int64_t most = fits ? count : ROWS_ROOM / 8 / width / code->blocks;
+  if (code->clip) {
+    limit_sums(sums, count, width, env, place, dims, lane);
     return;
+  }
   for (int64_t begin = 0; begin < count; begin += most) {
     const int64_t now = count - begin < most ? count - begin : most;
     Blocks b;
@@ -442,16 +457,27 @@ static void begin_stack(Stack *k) {
   k->in_place &= varies && moves && k->width >= GLOW_VL;
 }
 
-/* Finds the operands at `place`. Whether none of them is the result. */
-static bool find_operands(Stack *k, void *const *env, const int64_t *place) {
-  bool apart = true;
+/* The operands at step `begin` of the outermost loop. */
+static void find_operands(Stack *k, void *const *env, int64_t begin) {
   for (int64_t i = 0; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
-    int64_t offset = 0;
-    ROLLED for (int64_t d = 0; d < k->loops; d++) offset += place[d] * o->stride[k->loop[d]];
-    k->first[i] = (char *)env[1 + i] + offset * o->bytes;
-    apart &= !i || k->first[i] != k->first[0];
+    k->first[i] = (char *)env[1 + i] + begin * o->stride[0] * o->bytes;
   }
+}
+
+/* Those that are `steps` steps of loop `d` further. */
+static void move_operands(Stack *k, int64_t d, int64_t steps) {
+  const int64_t axis = k->loop[d];
+  ROLLED for (int64_t i = 0; i < k->code->noperands; i++) {
+    const GlowBodyOperand *o = &k->operands[i];
+    k->first[i] += steps * o->stride[axis] * o->bytes;
+  }
+}
+
+/* Whether the result is no operand. */
+static bool is_apart(const Stack *k) {
+  bool apart = true;
+  ROLLED for (int64_t i = 1; i < k->code->noperands; i++) apart &= k->first[i] != k->first[0];
   return apart;
 }
 
@@ -517,23 +543,28 @@ static void run_in_place(const GlowBodyCode *code, Blocks *b, int64_t rows, int6
   function_of(s)((const char *)code + s->members, rows, width, to, next, in);
 }
 
-/* The same for a stack. */
-static void run_rows_in_place(const Stack *k, Blocks *b) {
-  for (int64_t i = 1; i < k->code->noperands; i++) {
+/* How the operands of a stack lie whose rows stay where they are. */
+static void begin_in_place(const Stack *k, Blocks *b) {
+  ROLLED for (int64_t i = 1; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
-    const int64_t next = o->stride[k->down] * o->bytes;
     b->at[o->block] =
-        o->stride[ALONG] ? rows_at(k->first[i], next) : elements_at(k->first[i], next);
+        (GlowBlockOperand){NULL, -(o->stride[ALONG] != 0), o->stride[k->down] * o->bytes};
   }
+}
+
+static void run_rows_in_place(const Stack *k, Blocks *b) {
+  ROLLED for (int64_t i = 1; i < k->code->noperands; i++) b->at[k->operands[i].block].at =
+      k->first[i];
   run_in_place(k->code, b, k->rows, k->width, k->first[0],
                k->operands[0].stride[k->down] * k->operands[0].bytes);
 }
 
-/* The rows of a stack at `place`, a coordinate for each loop. Rows shorter than a register are packed: a
- * row of 4 channels is less work than what leads to it. Long ones are cut, unless none of their
- * elements needs room. */
-static void stack_rows(Stack *k, Blocks *b, void *const *env, const int64_t *place) {
-  if (find_operands(k, env, place) && k->in_place) {
+/* The rows of a stack at one place of the loops around them. Rows shorter than a register are
+ * packed: a row of 4 channels is less work than what leads to it. Long ones are cut, unless none of
+ * their elements needs room. */
+static void stack_rows(Stack *k, Blocks *b) {
+  k->in_place = k->in_place && is_apart(k);
+  if (k->in_place) {
     run_rows_in_place(k, b);
     return;
   }
@@ -621,9 +652,16 @@ void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin
       place[k.loops] = 0, last[k.loops] = p->n[i], k.loop[k.loops++] = i;
   if (!flat)
     last[0] = end;
+  find_operands(&k, env, begin);
+  if (k.in_place)
+    begin_in_place(&k, &b);
   do {
-    stack_rows(&k, &b, env, place);
-    for (d = k.loops - 1; d >= 0 && ++place[d] == last[d]; d--)
+    stack_rows(&k, &b);
+    for (d = k.loops - 1; d >= 0 && ++place[d] == last[d]; d--) {
       place[d] = d ? 0 : begin;
+      move_operands(&k, d, place[d] + 1 - last[d]);
+    }
+    if (d >= 0)
+      move_operands(&k, d, 1);
   } while (d >= 0);
 }

@@ -178,10 +178,14 @@ INLINE void find_taps(const GlowConvPlainParams *s, Chunk *c, int64_t at[GLOW_CO
   }
 }
 
-/* Whether a register of offsets is of consecutive elements. */
-INLINE bool is_run(const int64_t *offsets) {
-  bool run = offsets[0] >= 0;
-  ROLLED for (int64_t i = 1; i < GLOW_VL; i++) run = run && offsets[i] == offsets[0] + i;
+/* How many consecutive elements a register of offsets is, with nothing behind them; -1: not that. */
+INLINE int64_t run_of(const int64_t *offsets) {
+  int64_t run = 0;
+  ROLLED while (run < GLOW_VL && offsets[run] >= 0 && offsets[run] == offsets[0] + run) run++;
+  ROLLED for (int64_t i = run; i < GLOW_VL; i++) {
+    if (offsets[i] >= 0)
+      return -1;
+  }
   return run;
 }
 
@@ -189,14 +193,19 @@ INLINE bool is_run(const int64_t *offsets) {
 INLINE void gather(const GlowConvPlainParams *s, const void *x, int64_t first, int64_t n,
                    const int64_t *offsets, float *rows) {
   ROLLED for (int64_t j = 0; j < LANES; j += GLOW_VL) {
-    bool run = s->element == GLOW_CONV_ELEMENT_FLOAT && is_run(offsets + j);
+    const int64_t run = s->element == GLOW_CONV_ELEMENT_FLOAT ? run_of(offsets + j) : -1;
     ROLLED for (int64_t k = 0; k < n; k++) {
       const int64_t at = first + k * s->xc;
       float *row = rows + k * LANES + j;
-      if (run) {
-        vec_store(row, vec_load((const float *)x + at + offsets[j]));
-        continue;
+      const float *from = (const float *)x + at + offsets[j];
+      if (run == GLOW_VL) {
+        vec_store(row, vec_load(from));
+      } else if (run >= 0) {
+        vec_store(row, vec_splat(0));
+        ROLLED for (int64_t i = 0; i < run; i++) row[i] = from[i];
       }
+      if (run >= 0)
+        continue;
       ROLLED for (int64_t i = 0; i < GLOW_VL; i++) row[i] =
           offsets[j + i] < 0 ? 0.0f : load(s, x, at + offsets[j + i]);
     }
@@ -218,12 +227,12 @@ INLINE void gather_all(const GlowConvPlainParams *s, const void *x, int64_t firs
 
 INLINE void put_row(const GlowConvPlainParams *s, void *y, int64_t at, const Chunk *c,
                     const float *results) {
-  if (s->element == GLOW_CONV_ELEMENT_FLOAT && c->dense && c->places == LANES) {
-    UNROLL for (int j = 0; j < GLOW_TILE_VECTORS; j++)
-        vec_store((float *)y + at + c->out[0] + j * GLOW_VL, vec_load(results + j * GLOW_VL));
-    return;
+  int64_t i = 0;
+  if (s->element == GLOW_CONV_ELEMENT_FLOAT && c->dense) {
+    ROLLED for (; i + GLOW_VL <= c->places; i += GLOW_VL)
+        vec_store((float *)y + at + c->out[0] + i, vec_load(results + i));
   }
-  ROLLED for (int64_t i = 0; i < c->places; i++) store(s, y, at + c->out[i], results[i]);
+  ROLLED for (; i < c->places; i++) store(s, y, at + c->out[i], results[i]);
 }
 
 /* What a unit works on. If filters are converted, groups are outermost, so that a range of units

@@ -94,6 +94,52 @@ INLINE void tap(int mr, int nr, const GlowConvParams *s,
   }
 }
 
+/* Library code has tiles of more pixels than there are registers for addresses. Where no pixel may
+ * be padding, those of a row are `step` floats apart: three addresses and a step lead to them. */
+#ifdef GLOW_LIBRARY
+enum { IN_LIBRARY = 1, NEAR = 5 }; /* pixels that one address leads to */
+
+/* Pixels 0, 1, 2, 3 or 4 steps away, in bytes. `three`: steps that the machine does not multiply.
+ */
+INLINE float near_pixel(const char *at, int i, int64_t step, int64_t three) {
+  at += i == 3 ? three : i * step;
+  return *(const float *)(const void *)at;
+}
+
+/* The same as `tap` for one vector. */
+INLINE void strided_tap(int mr, const GlowConvParams *s,
+                        GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *first,
+                        int64_t step, const float *w, int64_t channels) {
+  const int64_t bytes = step * (int64_t)sizeof *first, three = 3 * bytes;
+  const int64_t n = s->g.ic % s->block == 0 ? s->block : channels;
+  const int64_t unit = s->g.ic % 4 == 0 && s->block % 4 == 0          ? 4
+                       : s->g.ic % s->block != 0 || s->block % 3 != 0 ? 1
+                                                                      : 3;
+  const char *at[3];
+  UNROLL for (int i = 0; i < 3; i++) at[i] = (const char *)first + i * NEAR * bytes;
+  ROLLED for (int64_t k = 0; k < n; k += unit) {
+    __asm__("" : "+r"(at[0]), "+r"(at[1]), "+r"(at[2])); /* or sums of them would be kept */
+    UNROLL for (int u = 0; u < 4; u++) {
+      if (u < unit) {
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        const GlowVec f = vec_load(w);
+        UNROLL for (int i = 0; i < mr; i++) {
+          const float v = near_pixel(at[i / NEAR] + u * sizeof v, i % NEAR, bytes, three);
+          acc[i][0] = vec_fma(vec_splat(v), f, acc[i][0]);
+        }
+        w += s->ob;
+      }
+    }
+    UNROLL for (int i = 0; i < 3; i++) at[i] += unit * (int64_t)sizeof *first;
+  }
+}
+#else
+enum { IN_LIBRARY = 0 };
+INLINE void strided_tap(int mr, const GlowConvParams *s,
+                        GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *first,
+                        int64_t step, const float *w, int64_t channels) {}
+#endif
+
 INLINE int64_t filter_size(const GlowConvParams *s) {
   return (s->g.ic + s->block - 1) / s->block * s->g.kh * s->g.kw * s->wi * s->ob;
 }
@@ -159,10 +205,23 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
     next = next_filter(&s, w, group,
                        row / s.tile_rows * ((s.g.ow - 1) / s.tile_cols + 1) + col / s.tile_cols);
   const float *x0 = group_input(&s, t->x, group);
+  const bool many = IN_LIBRARY && rows == 1 && nr == 1 && cols > 8 && cols <= 15;
+  const bool strided = many && !__builtin_constant_p(s.g.xw) && !s.left && !s.right && !s.shared &&
+                       !s.fetch && !s.ahead;
   ROLLED for (int64_t c = 0; c < s.g.ic; c += s.block) {
     ROLLED for (int64_t kh = 0; kh < s.g.kh; kh++) {
       ROLLED for (int64_t kw = 0; kw < s.g.kw; kw++) {
         const float *pixel[GLOW_TILE_PIXELS];
+        const int64_t left_over = s.g.ic - c < s.block ? s.g.ic - c : s.block;
+        if (strided) {
+          const int64_t h = place[0].h * s.g.sh - s.g.pt + kh * s.g.dh;
+          const float *p = x0 + place[0].n * s.g.xn + c / s.block * s.g.xc + h * s.g.xh +
+                           (left + kw * s.g.dw) * s.g.xw;
+          p = !s.padded || (uint64_t)h < (uint64_t)s.g.ih ? p : t->zeros;
+          strided_tap(cols, &s, acc, p, s.g.sw * s.g.xw, w, left_over);
+          w += s.wi * s.ob;
+          continue;
+        }
         UNROLL for (int r = 0; r < rows; r++) {
           int64_t h = place[r].h * s.g.sh - s.g.pt + kh * s.g.dh;
           const float *p = x0 + place[r].n * s.g.xn + c / s.block * s.g.xc + h * s.g.xh +
@@ -181,7 +240,7 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
         if (s.ahead)
           fetch_filter(&s, next);
         next += s.wi * s.ob;
-        tap(rows * cols, nr, &s, acc, pixel, w, s.g.ic - c < s.block ? s.g.ic - c : s.block);
+        tap(rows * cols, nr, &s, acc, pixel, w, left_over);
         w += s.wi * s.ob;
       }
     }

@@ -5,6 +5,8 @@
 
 #define LANES _Pragma("clang loop vectorize(enable) interleave(disable)")
 
+enum { FEW = 8 }; /* elements that are no register */
+
 #define ELIMINATION(C, FMA)                                                                        \
   INLINE int exceeds_##C(C a, C b) {                                                               \
     a = a < 0 ? -a : a;                                                                            \
@@ -12,7 +14,10 @@
     return (a > b) | ((a != a) & (b == b));                                                        \
   }                                                                                                \
   INLINE void subtract_##C(C *restrict y, const C *restrict x, C f, int64_t n) {                   \
-    LANES for (int64_t j = 0; j < n; j++) y[j] = FMA(-f, x[j], y[j]);                              \
+    if (n < FEW)                                                                                   \
+      ROLLED for (int64_t j = 0; j < n; j++) y[j] = FMA(-f, x[j], y[j]);                           \
+    else                                                                                           \
+      LANES for (int64_t j = 0; j < n; j++) y[j] = FMA(-f, x[j], y[j]);                            \
   }                                                                                                \
   /* Moves the row of the pivot of column k up; whether that exchanged rows. */                    \
   INLINE int take_pivot_##C(C *a, int64_t n, int64_t k) {                                          \

@@ -92,6 +92,21 @@ GLOW_LANES_FUNCTION void glow_lanes_pow_float(const void *m, float *restrict r,
 }
 #endif
 
+/* A choice between the signs that are looked for would be a branch for each register. */
+#ifdef GLOW_LIBRARY
+#define GLOW_OWN_IS_INF_FLOAT
+GLOW_LANES_FUNCTION void glow_lanes_is_inf_float(const void *m, uint8_t *restrict r,
+                                                 const float *restrict x0) {
+  const GlowIsInfMembers *signs = m;
+  const uint32_t flip = signs->positive ? 0 : 0x80000000u; /* what is looked for is positive */
+  const uint32_t kept = !(signs->positive || signs->negative) ? 0 : 0xffffffffu;
+  const uint32_t mask = signs->positive && signs->negative ? 0x7fffffffu : kept;
+  const uint8_t yes = lane_true();
+  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =
+      ((glow_float_bits(x0[l]) ^ flip) & mask) == 0x7f800000u ? yes : 0;
+}
+#endif
+
 #define GLOW_LANES_FLOAT
 #include "ops/vector.inc"
 

@@ -135,14 +135,17 @@ INLINE int64_t arg_max_float_row(const GlowLinesParams *p, int last, const float
 
 /* ---- Scans ----------------------------------------------------------------------------------- */
 
-#define SCAN_LINES(name, S, C, LOAD, STORE, OP, FIRST, EACH, N)                                    \
+/* The chain of integers that are summed up is no longer than the loop around a step of it. */
+#define FOURS _Pragma("clang loop unroll_count(4) vectorize(disable)")
+#define SCAN_LINES(name, S, C, LOAD, STORE, OP, FIRST, EACH, N, LOOP)                              \
   INLINE void name(const GlowLinesParams *p, int64_t step, int64_t exclusive, const S *x, S *y) {  \
-    int64_t at = step < 0 ? (p->n - 1) * -step : 0;                                                \
+    const int64_t count = p->n; /* results may alias it */                                         \
+    int64_t at = step < 0 ? (count - 1) * -step : 0;                                               \
     C sum[N], before[N];                                                                           \
     EACH before[l] = FIRST;                                                                        \
     EACH sum[l] = LOAD(x[at + l]);                                                                 \
     EACH y[at + l] = exclusive ? STORE(before[l]) : STORE(sum[l]);                                 \
-    ROLLED for (int64_t i = 1; i < p->n; i++) {                                                    \
+    LOOP for (int64_t i = 1; i < count; i++) {                                                     \
       at += step;                                                                                  \
       EACH before[l] = sum[l];                                                                     \
       EACH sum[l] = OP(sum[l], LOAD(x[at + l]));                                                   \
@@ -186,9 +189,10 @@ enum { BAND = 1024 };
     }                                                                                              \
   }
 
-#define SCAN(name, S, C, LOAD, STORE, OP, FIRST)                                                   \
-  SCAN_LINES(name##_all, S, C, LOAD, STORE, OP, FIRST, LANES16, 16)                                \
-  SCAN_LINES(name##_one, S, C, LOAD, STORE, OP, FIRST, ONE, 1)                                     \
+#define SCAN(name, S, C, LOAD, STORE, OP, FIRST, LOOP)                                             \
+  SCAN_LINES(name##_all, S, C, LOAD, STORE, OP, FIRST, LANES16, 16, ROLLED)                        \
+  SCAN_LINES(name##_one, S, C, LOAD, STORE, OP, FIRST, ONE, 1, ROLLED)                             \
+  SCAN_LINES(name##_sum, S, C, LOAD, STORE, OP, FIRST, ONE, 1, LOOP)                               \
   SCAN_BAND(name##_band, S, C, LOAD, STORE, OP, FIRST)                                             \
   void glow_##name(const GlowLinesParams *p, void *const *ptrs, int64_t begin, int64_t end,        \
                    char *scratch) {                                                                \
@@ -208,55 +212,64 @@ enum { BAND = 1024 };
       else if (wide)                                                                               \
         name##_all(p, step, p->exclusive, x + at, y + at);                                         \
       else if (step == 1 && !p->exclusive)                                                         \
-        name##_one(p, 1, 0, x + at, y + at);                                                       \
+        name##_sum(p, 1, 0, x + at, y + at);                                                       \
       else                                                                                         \
         name##_one(p, step, p->exclusive, x + at, y + at);                                         \
     }                                                                                              \
   }
-#define SCANS(kind, S, C, LOAD, STORE, SUM, PRODUCT)                                               \
-  SCAN(cum_sum_##kind, S, C, LOAD, STORE, SUM, 0)                                                  \
-  SCAN(cum_prod_##kind, S, C, LOAD, STORE, PRODUCT, 1)
+#define SCANS(kind, S, C, LOAD, STORE, SUM, PRODUCT, LOOP)                                         \
+  SCAN(cum_sum_##kind, S, C, LOAD, STORE, SUM, 0, LOOP)                                            \
+  SCAN(cum_prod_##kind, S, C, LOAD, STORE, PRODUCT, 1, ROLLED)
 
 /* ---- OneHot ---------------------------------------------------------------------------------- */
 
-/* n cold elements, `step` bytes apart. */
-#define COLD(T)                                                                                    \
+enum { HOT = 64 }; /* indices at a time */
+
+/* Lines u, ... of `n` cold elements each, with a hot one where an index says, if it is in the
+ * depth. */
+#define HOT_LINES(T)                                                                               \
   {                                                                                                \
     typedef T Element __attribute__((may_alias));                                                  \
-    const Element value = *(const Element *)cold;                                                  \
-    if (step == (int64_t)sizeof(T))                                                                \
-      _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < n; i++)((Element *)to)[i] =  \
-          value;                                                                                   \
-    else                                                                                           \
-      ROLLED for (int64_t i = 0; i < n; i++) * (Element *)(to + i * step) = value;                 \
-    return;                                                                                        \
+    const Element cold = ((const Element *)values)[0], warm = ((const Element *)values)[1];        \
+    ROLLED for (int64_t u = 0; u < count; u++) {                                                   \
+      Element *line = (Element *)y + outer * n * inner + place;                                    \
+      if (inner == 1)                                                                              \
+        _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < n; i++) line[i] = cold;    \
+      else                                                                                         \
+        ROLLED for (int64_t i = 0; i < n; i++) line[i * inner] = cold;                             \
+      if ((uint64_t)hot[u] < (uint64_t)n)                                                          \
+        line[hot[u] * inner] = warm;                                                               \
+      place = place + 1 < inner ? place + 1 : 0;                                                   \
+      outer += !place;                                                                             \
+    }                                                                                              \
   }
-INLINE void write_cold(char *to, const char *cold, int64_t n, int64_t step, int64_t bytes) {
-  if (bytes == 4)
-    COLD(uint32_t)
-  if (bytes == 8)
-    COLD(uint64_t)
-  if (bytes == 2)
-    COLD(uint16_t)
-  if (bytes == 1)
-    COLD(uint8_t)
-  ROLLED for (int64_t i = 0; i < n; i++) __builtin_memcpy(to + i * step, cold, (size_t)bytes);
+static void hot_lines(const GlowLinesParams *p, const int64_t *hot, const void *values, void *y,
+                      int64_t first, int64_t count) {
+  const int64_t n = p->n, inner = p->inner;
+  int64_t outer = inner == 1 ? first : first / inner, place = inner == 1 ? 0 : first % inner;
+  if (p->bytes == 4)
+    HOT_LINES(uint32_t)
+  else if (p->bytes == 8)
+    HOT_LINES(uint64_t)
+  else if (p->bytes == 2)
+    HOT_LINES(uint16_t)
+  else
+    HOT_LINES(uint8_t)
 }
 
-/* An index that is not in the depth has no hot element. */
 #define ONE_HOT(kind, S, INDEX)                                                                    \
   void glow_one_hot_##kind(const GlowLinesParams *p, void *const *ptrs, int64_t begin,             \
                            int64_t end, char *scratch) {                                           \
     const S *at = GLOW_ONE_HOT_PTRS(ptrs).indices;                                                 \
-    const char *cold = GLOW_ONE_HOT_PTRS(ptrs).values;                                             \
+    int64_t hot[HOT];                                                                              \
     (void)scratch;                                                                                 \
-    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
-      const int64_t v = INDEX(at[u]), hot = v < 0 ? v + p->n : v, step = p->inner * p->bytes;      \
-      char *to = (char *)GLOW_ONE_HOT_PTRS(ptrs).y +                                               \
-                 (u / p->inner * p->n * p->inner + u % p->inner) * p->bytes;                       \
-      write_cold(to, cold, p->n, step, p->bytes);                                                  \
-      if (hot >= 0 && hot < p->n)                                                                  \
-        __builtin_memcpy(to + hot * step, cold + p->bytes, (size_t)p->bytes);                      \
+    ROLLED for (int64_t u = begin, count; u < end; u += count) {                                   \
+      count = end - u < HOT ? end - u : HOT;                                                       \
+      ROLLED for (int64_t i = 0; i < count; i++) {                                                 \
+        const int64_t v = INDEX(at[u + i]);                                                        \
+        hot[i] = v < 0 ? v + p->n : v;                                                             \
+      }                                                                                            \
+      hot_lines(p, hot, GLOW_ONE_HOT_PTRS(ptrs).values, GLOW_ONE_HOT_PTRS(ptrs).y, u, count);      \
     }                                                                                              \
   }
 
@@ -267,7 +280,7 @@ INLINE void write_cold(char *to, const char *cold, int64_t n, int64_t step, int6
 #define MULTIPLY(a, b) ((a) * (b))
 #define REAL(kind, S, C, LOAD, STORE)                                                              \
   ARG_MAX(kind, S, C, LOAD, ABOVE_REAL)                                                            \
-  SCANS(kind, S, C, LOAD, STORE, ADD, MULTIPLY)                                                    \
+  SCANS(kind, S, C, LOAD, STORE, ADD, MULTIPLY, ROLLED)                                            \
   ONE_HOT(kind, S, REAL_INDEX_##kind)
 #define REAL_INDEX_float(v) glow_trunc_i64((double)(v))
 #define REAL_INDEX_double(v) glow_trunc_i64(v)
@@ -287,7 +300,7 @@ REAL(bfloat16, uint16_t, float, glow_bfloat_to_float, glow_bfloat_from_float)
   static inline T mul_##kind(T a, T b) { return (T)((uint64_t)a * (uint64_t)b); }                  \
   ARG_ROW(arg_max_##kind, T, T, PLAIN, ABOVE_INT)                                                  \
   ARG_MAX(kind, T, T, PLAIN, ABOVE_INT)                                                            \
-  SCANS(kind, T, T, PLAIN, PLAIN, add_##kind, mul_##kind)                                          \
+  SCANS(kind, T, T, PLAIN, PLAIN, add_##kind, mul_##kind, FOURS)                                   \
   ONE_HOT(kind, T, INDEX)
 #define SIGNED(v) ((int64_t)(v))
 #define HUGE_OR(v) ((v) > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)(v))

@@ -67,14 +67,10 @@ enum { LANES = 8 };
     if (ts == 1 && fs == 0) {                                                                      \
       EACH_LINE(count, {                                                                           \
         const Lanes##bits v = (Lanes##bits){0} + *from;                                            \
-        ROLLED for (; i + 2 * LANES <= n; i += 2 * LANES) {                                        \
-          *(Lanes##bits *)(to + i) = v;                                                            \
-          *(Lanes##bits *)(to + i + LANES) = v;                                                    \
+        ROLLED for (; i + 4 * LANES <= n; i += 4 * LANES) {                                        \
+          UNROLL for (int l = 0; l < 4; l++)*(Lanes##bits *)(to + i + l * LANES) = v;             \
         }                                                                                          \
-        if (i + LANES <= n) {                                                                      \
-          *(Lanes##bits *)(to + i) = v;                                                            \
-          i += LANES;                                                                              \
-        }                                                                                          \
+        ROLLED for (; i + LANES <= n; i += LANES) *(Lanes##bits *)(to + i) = v;                    \
       })                                                                                           \
     } else if (ts == 1 && fs == -1) {                                                              \
       EACH_LINE(                                                                                   \

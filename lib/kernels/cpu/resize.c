@@ -12,8 +12,18 @@
 
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
-#define EACH(n) _Pragma("clang loop vectorize(enable)") for (int64_t l = 0; l < (n); l++)
+#define EACH(n)                                                                                    \
+  _Pragma("clang loop vectorize(enable) interleave(disable)") for (int64_t l = 0; l < (n); l++)
 #define BELOW(n) ROLLED for (int64_t l = 0; l < (n); l++)
+
+/* What library code has besides: loops for maps of two axes. */
+#ifdef GLOW_LIBRARY
+enum { IN_LIBRARY = 1 };
+#define APART static __attribute__((noinline))
+#else
+enum { IN_LIBRARY = 0 };
+#define APART INLINE
+#endif
 
 /* The place of a row of the result, along the axes but the last one. */
 typedef struct Place {
@@ -60,6 +70,14 @@ INLINE void double_row(const char *from, char *to, int64_t n) {
 INLINE void double_rows(const char *from, char *to, int64_t n) {
   char *again = to + 8 * n;
   int64_t i = 0;
+  if (n == 8) {
+    const Eight v = *(const Eight *)from;
+    const Eight low = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3);
+    const Eight high = __builtin_shufflevector(v, v, 4, 4, 5, 5, 6, 6, 7, 7);
+    *(Eight *)to = *(Eight *)again = low;
+    *(Eight *)(to + 32) = *(Eight *)(again + 32) = high;
+    return;
+  }
   double_row(from, to, n);
   if (n <= 16) {
     double_row(from, again, n);
@@ -69,6 +87,27 @@ INLINE void double_rows(const char *from, char *to, int64_t n) {
   ROLLED for (; i < n; i++) __builtin_memcpy(again + 8 * i, to + 8 * i, 8);
 }
 
+/* Rows [begin, end) of maps whose elements stand twice along their last axis, and perhaps along the
+ * one before it. */
+INLINE void double_maps(const GlowResizeParams *p, char *y, const char *x, int64_t begin,
+                        int64_t end) {
+  const int64_t lines = p->out[1], columns = p->in[2], map = p->in[1] * columns * 4;
+  const int64_t row = 8 * columns, *lines_of = p->table + p->places[1];
+  int64_t line = begin ? begin % lines : 0;
+  x += begin ? begin / lines * map : 0;
+  ROLLED for (int64_t u = begin; u < end;) {
+    const int64_t j = lines_of[line];
+    const bool both = line + 1 < lines && u + 1 < end && lines_of[line + 1] == j;
+    if (both)
+      double_rows(x + j * columns * 4, y + u * row, columns);
+    else
+      double_row(x + j * columns * 4, y + u * row, columns);
+    u += 1 + both, line += 1 + both;
+    x += line < lines ? 0 : map;
+    line = line < lines ? line : 0;
+  }
+}
+
 void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t begin, int64_t end,
                          char *scratch) {
   const int64_t run = p->run * p->bytes, row = p->out[2] * run, columns = p->in[2];
@@ -76,6 +115,10 @@ void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t b
   const int64_t *planes_of = p->table + p->places[0], *lines_of = p->table + p->places[1];
   const int64_t *last = p->table + p->places[2];
   const bool whole = !p->changes[2], doubles = p->doubles;
+  if (IN_LIBRARY && doubles && !p->changes[0] && !p->fills) {
+    double_maps(p, GLOW_RESIZE_NEAREST_PTRS(ptrs).y, GLOW_RESIZE_NEAREST_PTRS(ptrs).x, begin, end);
+    return;
+  }
   int64_t before = -1; /* the row of X that the row before this one came from */
   Place at = place_of(p, begin);
   char *to = (char *)GLOW_RESIZE_NEAREST_PTRS(ptrs).y + begin * row;
@@ -132,8 +175,8 @@ INLINE bool is_halved(const GlowResizeParams *p) {
 
 /* Resamples a row of X along the last axis, in double. */
 #define ROW(kind, S, LOAD)                                                                         \
-  INLINE void row_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,              \
-                         double *restrict to) {                                                    \
+  APART void row_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,               \
+                        double *restrict to) {                                                     \
     if (!p->changes[2]) {                                                                          \
       EACH(p->in[2] * p->run) to[l] = LOAD(x[l]);                                                  \
     } else if (halved) {                                                                           \
@@ -266,14 +309,45 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
 #define SUM_ROWS(at) sum_rows(p, &r, planes, lines, at, sums)
 #define SUM_LINES(at) sum_lines(&r, lines, at, sums)
 
+/* Rows [begin, end) of maps in which sums have two neighbours at most along both axes. */
+#define MAPS(kind, S, STORE)                                                                       \
+  INLINE void maps_##kind(const GlowResizeParams *p, bool halved, const Rows *rows, S *y,          \
+                          const S *from, int64_t begin, int64_t end) {                             \
+    const int64_t size = p->out[2] * p->run, lines = p->out[1], mask = p->span[1] - 1;             \
+    const int64_t next = p->in[2] * p->run, map = p->in[1];                                        \
+    const int64_t *table = p->table, *lists = table + p->places[1];                                \
+    int64_t line = begin % lines, first = begin / lines * map, have[2] = {-1, -1};                 \
+    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
+      const int64_t *list = table + lists[line];                                                   \
+      ROLLED for (int64_t b = 0; b < list[0]; b++) {                                               \
+        const int64_t id = first + list_index(list, b), slot = list_index(list, b) & mask;         \
+        double *row = rows->data + slot * rows->size;                                              \
+        if (have[slot] != id)                                                                      \
+          row_##kind(p, halved, from + id * next, row);                                            \
+        have[slot] = id;                                                                           \
+        rows->list[b] = row;                                                                       \
+      }                                                                                            \
+      S *restrict to = y + u * size;                                                               \
+      EACH_SUM(size, to, STORE, SUM_LINE)                                                          \
+      first += line + 1 < lines ? 0 : map;                                                         \
+      line = line + 1 < lines ? line + 1 : 0;                                                      \
+    }                                                                                              \
+  }
+#define SUM_LINE(at) sum_lines(rows, list, at, sums)
+
 #define RESIZE(kind, S, LOAD, STORE)                                                               \
   ROW(kind, S, LOAD)                                                                               \
+  MAPS(kind, S, STORE)                                                                             \
   void glow_resize_##kind(const GlowResizeParams *p, void *const *ptrs, int64_t begin,             \
                           int64_t end, char *scratch) {                                            \
     const int64_t size = p->out[2] * p->run;                                                       \
     const S fill = (S)FILL_##S(p->fill);                                                           \
     const Rows r = rows_in(p, scratch);                                                            \
     const bool halved = is_halved(p);                                                              \
+    if (IN_LIBRARY && !p->changes[0] && p->changes[1] && p->span[1] <= 2 && !p->fills) {           \
+      maps_##kind(p, halved, &r, ptrs[0], ptrs[1], begin, end);                                    \
+      return;                                                                                      \
+    }                                                                                              \
     Place place = place_of(p, begin);                                                              \
     ROLLED for (int64_t u = begin; u < end; u++, step(p, &place)) {                                \
       const int64_t *planes = list_of(p, 0, place.plane), *lines = list_of(p, 1, place.line);      \

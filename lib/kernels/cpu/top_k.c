@@ -293,11 +293,12 @@ typedef Narrow Short __attribute__((vector_size(SHORT * 8), aligned(8)));
   /* Takes what is better than the limit from elements [from, n). */                               \
   APART void kind##_scan(const GlowTopKParams *p, const F *x, int64_t from, F flip, E##Room *r) {  \
     const int64_t lanes = of##_lanes, n = p->n;                                                    \
+    E##Room room = *r, *const at = &room; /* entries may alias *r */                               \
     int64_t i = from;                                                                              \
     ROLLED while (i < n) {                                                                         \
-      const F above = (F)e##_key(r->limit);                                                        \
+      const F above = (F)e##_key(at->limit);                                                       \
       if (above == HIGHEST)                                                                        \
-        return;                                                                                    \
+        break;                                                                                     \
       ROLLED for (; i + 4 * lanes <= n; i += 4 * lanes) {                                          \
         const of##Keys a = of##_keys(*(const of##Keys *)(x + i), flip);                            \
         const of##Keys b = of##_keys(*(const of##Keys *)(x + i + lanes), flip);                    \
@@ -307,14 +308,15 @@ typedef Narrow Short __attribute__((vector_size(SHORT * 8), aligned(8)));
           break;                                                                                   \
       }                                                                                            \
       const int64_t end = i + 4 * lanes < n ? i + 4 * lanes : n;                                   \
-      e##_make_place(p, r, 4 * lanes);                                                             \
-      ROLLED for (; i + lanes <= end; i += lanes) kind##_pick(x, i, 0, flip, r);                   \
+      e##_make_place(p, at, 4 * lanes);                                                            \
+      ROLLED for (; i + lanes <= end; i += lanes) kind##_pick(x, i, 0, flip, at);                  \
       if (i < end && n >= lanes) { /* the last elements, in a register with some before them */    \
-        kind##_pick(x, n - lanes, lanes - (n - i), flip, r);                                       \
+        kind##_pick(x, n - lanes, lanes - (n - i), flip, at);                                      \
         i = n;                                                                                     \
       }                                                                                            \
-      ROLLED for (; i < end; i++) e##_offer(r, e##_entry(of##_key(x[i], flip), i));                \
+      ROLLED for (; i < end; i++) e##_offer(at, e##_entry(of##_key(x[i], flip), i));               \
     }                                                                                              \
+    *r = room;                                                                                     \
   }                                                                                                \
   /* Where the k best elements of a line are, in order: entries in scratch memory. */              \
   INLINE const E *kind##_best(const GlowTopKParams *p, const F *x, F flip, char *scratch) {        \
@@ -368,6 +370,7 @@ typedef Narrow Short __attribute__((vector_size(SHORT * 8), aligned(8)));
   APART void kind##_lines(const GlowTopKParams *p, int64_t lines, const F *x, int64_t pitch, F *y, \
                           int64_t *at, int64_t next, char *scratch) {                              \
     const F flip = (F)((FLIP) ^ (p->smallest ? -1 : 0));                                           \
+    const int64_t k = p->k, inner = p->inner; /* results may alias them */                         \
     if (sizeof(E) == sizeof(Narrow) && p->n <= SHORT && p->k > 1 && p->k <= SHORT / 2) {           \
       kind##_short(p, lines, x, pitch, y, at, next, flip);                                         \
       return;                                                                                      \
@@ -379,12 +382,12 @@ typedef Narrow Short __attribute__((vector_size(SHORT * 8), aligned(8)));
       if (at)                                                                                      \
         at[l * next] = i;                                                                          \
     }                                                                                              \
-    ROLLED for (int64_t l = 0; p->k > 1 && l < lines; l++, x += pitch) {                           \
-      const E *best = kind##_best(p, x, flip, scratch);                                            \
-      ROLLED for (int64_t i = 0; y && i < p->k; i++) y[l * next + i * p->inner] =                  \
-          x[e##_index(best[i])];                                                                   \
-      ROLLED for (int64_t i = 0; at && i < p->k; i++) at[l * next + i * p->inner] =                \
-          e##_index(best[i]);                                                                      \
+    ROLLED for (int64_t l = 0; k > 1 && l < lines; l++, x += pitch) {                              \
+      const E *restrict best = kind##_best(p, x, flip, scratch);                                   \
+      if (y)                                                                                       \
+        ROLLED for (int64_t i = 0; i < k; i++) y[l * next + i * inner] = x[e##_index(best[i])];    \
+      if (at)                                                                                      \
+        ROLLED for (int64_t i = 0; i < k; i++) at[l * next + i * inner] = e##_index(best[i]);      \
     }                                                                                              \
   }                                                                                                \
   /* The best elements of 16 lines beside each other. */                                           \

@@ -75,8 +75,12 @@ INLINE int64_t block_at(const GlowCol2ImParams *p, int a, int64_t place, int64_t
 /* Adds neighbours of X to neighbouring sums. */
 #define ADD(kind, S, C, LOAD)                                                                      \
   INLINE void kind##_add(C *restrict sum, const S *restrict x, int64_t count) {                    \
-    _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i++) sum[i] +=          \
+    const int64_t eights = count & ~7, fours = count & ~3;                                         \
+    _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < eights; i++) sum[i] +=         \
         LOAD(x[i]);                                                                                \
+    if (eights < fours)                                                                            \
+      UNROLL for (int64_t i = eights; i < eights + 4; i++) sum[i] += LOAD(x[i]);                   \
+    ROLLED for (int64_t i = fours; i < count; i++) sum[i] += LOAD(x[i]);                           \
   }
 
 /* A row of the image from its sums: those of columns c, c + s, ... lie side by side, `room` from
@@ -281,9 +285,9 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
             const S *from = x + tap * blocks + (b0 * p->count[1] + b1) * row_blocks;               \
             int64_t first, stop, at;                                                               \
             blocks_at(p, 2, k, &first, &stop, &at);                                                \
-            const int64_t start = at + first * s;                                                  \
+            const int64_t start = at + first * s, block = s == 2 ? start >> 1 : start / s;         \
             if (first < stop)                                                                      \
-              kind##_add(sum + start % s * room + start / s, from + first, stop - first);          \
+              kind##_add(sum + (start - block * s) * room + block, from + first, stop - first);    \
           }                                                                                        \
         }                                                                                          \
       }                                                                                            \
