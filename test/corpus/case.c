@@ -19,7 +19,7 @@ typedef struct CaseRun {
   GlowVerdict verdict;
 } CaseRun;
 
-/* "codegen: 'gather' runs as its reference kernel: ...". */
+/* "codegen: 'gather' runs as its reference kernel: ..." or "... is a step of the interpreter". */
 static void count_reference(GlowCase *c, const char *remark) {
   static const char who[] = "codegen: ";
   remark += strncmp(remark, who, sizeof who - 1) == 0 ? sizeof who - 1 : 0;
@@ -28,6 +28,8 @@ static void count_reference(GlowCase *c, const char *remark) {
   GlowOp op = end ? glow_op_from_instr_name(remark + 1, (size_t)(end - remark - 1)) : GLOW_OP_COUNT;
   if (op != GLOW_OP_COUNT && strstr(end, "runs as its reference kernel"))
     c->references[op]++;
+  if (op != GLOW_OP_COUNT && strstr(end, "is a step of the interpreter"))
+    c->stepped[op]++;
 }
 
 static void remember_error(void *user, const GlowDiagnostic *d) {

@@ -64,8 +64,11 @@ n=15
 if "$driver" --backend cpu "$scratch/two" >"$scratch/out" 2>&1; then
   printf 'node/test_eyelike_with_dtype\nnode/test_abs\n' >"$scratch/two"
   expect 0 '2 passed, 0 failed' --backend cpu --references eye_like "$scratch/two"
-  expect 1 "FAILED: 'eye_like' has no machine kernel" --backend cpu --references '' "$scratch/two"
-  expect 1 "FAILED: 'dft' no longer runs as its reference kernel" --backend cpu --references eye_like,dft "$scratch/two"
-  n=18
+  expect 1 "FAILED: 'eye_like' runs as a reference kernel" --backend cpu --references '' "$scratch/two"
+  expect 1 "FAILED: 'dft' no longer runs as a reference kernel" --backend cpu --references eye_like,dft "$scratch/two"
+  printf 'node/test_compress_0\nnode/test_abs\n' >"$scratch/two"
+  expect 0 '2 passed, 0 failed' --backend cpu --steps alloc,compress,expect_shape,tensorview "$scratch/two"
+  expect 1 "FAILED: 'compress' runs as a step of the interpreter" --backend cpu --steps '' "$scratch/two"
+  n=20
 fi
 echo "$n passed, 0 failed"

@@ -2,8 +2,8 @@
  *
  *   glow-onnx-corpus [--data DIR] [--all] [--verbose] [--level N] [--primitives] [--passes]
  *                    [--processes] [--crash CASE] [--library] [--refused FILE]
- *                    [--backend NAME [--threads N] [--references NAMES]] [--bundles] [--open]
- *                    [--operators NAMES] [--slice K/N] LIST
+ *                    [--backend NAME [--threads N] [--references NAMES] [--steps NAMES]]
+ *                    [--bundles] [--open] [--operators NAMES] [--slice K/N] LIST
  *
  * LIST names a case per line, as FOLDER/CASE; `shape` behind it means that its outputs are random
  * and judged by type and shape. --all runs every case of the corpus and fails for those that pass
@@ -12,13 +12,14 @@
  * --processes runs each case in a process of its own, so that a crash fails that case alone and
  * names it; --crash CASE makes that case crash, to test this. --backend runs each case there as
  * well, on one thread and on N: its bits must be those of the interpreter. It prints the operators
- * that ran as reference kernels, which must be exactly NAMES (with commas between them). FILE names
- * the cases that it must refuse, at most 80, each with one of the permitted reasons behind its
- * name. --open makes symbols of extents of each case's inputs and compares the bits with those of
- * the case as it is; FILE then names the cases for which that is not possible, at most 150, with a
- * part of the diagnostic. --bundles makes a bundle of each case as well, for the same bits.
+ * that ran as reference kernels, and those that were steps of the interpreter, which must be
+ * exactly the NAMES of --references and --steps (with commas between them). FILE names the cases
+ * that it must refuse, at most 80, each with one of the permitted reasons behind its name. --open
+ * makes symbols of extents of each case's inputs and compares the bits with those of the case as it
+ * is; FILE then names the cases for which that is not possible, at most 150, with a part of the
+ * diagnostic. --bundles makes a bundle of each case as well, for the same bits.
  * --operators leaves out cases that have none of these operators or instructions, --slice all but
- * one Nth of the cases; NAMES of --references may then be more than those that ran. Exit status 0
+ * one Nth of the cases; NAMES may then be more than those that ran. Exit status 0
  * if exactly the listed cases pass, 77 without a corpus. */
 #include <dirent.h>
 #include <signal.h>
@@ -43,7 +44,7 @@ typedef struct Listed {
 } Listed;
 
 typedef struct Runner {
-  const char *data, *crash, *backend, *refused, *references_only, *operators;
+  const char *data, *crash, *backend, *refused, *references_only, *steps_only, *operators;
   bool wanted[GLOW_OP_COUNT]; /* those of `operators` */
   unsigned slice, slices;     /* only cases of this slice; 0 slices: all cases */
   Listed *listed;
@@ -54,6 +55,7 @@ typedef struct Runner {
   GlowBundles *bundles;
   const GlowParallel *parallel;
   unsigned references[GLOW_OP_COUNT]; /* cases in which the operator ran as its reference kernel */
+  unsigned stepped[GLOW_OP_COUNT];    /* cases in which it was a step of the interpreter */
   unsigned passed, failed, refused_count, unsupported, pipelines, left_out;
   unsigned unlisted_passed, listed_failed, bundles_failed, hosted;
 } Runner;
@@ -70,7 +72,7 @@ typedef struct Answer {
   GlowVerdict verdict;
   unsigned pipelines;
   char error[512];
-  uint16_t references[GLOW_OP_COUNT];
+  uint16_t references[GLOW_OP_COUNT], stepped[GLOW_OP_COUNT];
 } Answer;
 
 static _Noreturn void answer(GlowCase *c, int to, bool crash) {
@@ -79,6 +81,7 @@ static _Noreturn void answer(GlowCase *c, int to, bool crash) {
   Answer a = {.verdict = glow_case_run(c), .pipelines = c->pipelines};
   memcpy(a.error, c->error, sizeof a.error);
   memcpy(a.references, c->references, sizeof a.references);
+  memcpy(a.stepped, c->stepped, sizeof a.stepped);
   fflush(stdout);
   _exit(write(to, &a, sizeof a) != (ssize_t)sizeof a);
 }
@@ -110,6 +113,7 @@ static GlowVerdict run_process(const Runner *r, GlowCase *c) {
   }
   memcpy(c->error, a.error, sizeof a.error);
   memcpy(c->references, a.references, sizeof a.references);
+  memcpy(c->stepped, a.stepped, sizeof a.stepped);
   c->pipelines = a.pipelines;
   return a.verdict;
 }
@@ -161,8 +165,10 @@ static void judge(Runner *r, const char *name) {
     listed->seen = true;
   r->bundles_failed += run_bundles(r->bundles, false);
   r->hosted += c.hosted;
-  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
     r->references[op] += c.references[op] != 0;
+    r->stepped[op] += c.stepped[op] != 0;
+  }
   if (verdict == GLOW_LEFT_OUT) {
     r->left_out++;
     return;
@@ -283,30 +289,26 @@ static bool is_listed(const char *names, const char *name) {
   return false;
 }
 
-/* Prints the operators that ran as reference kernels. */
-static void print_references(const Runner *r) {
+/* Prints the operators that ran so in some case, and in how many. */
+static void print_operators(const char *what, const unsigned *cases) {
   int count = 0;
-  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++) {
-    if (!r->references[op])
-      continue;
-    printf("%s%s (%u)", count ? ", " : "reference kernels: ", glow_op_desc[op].instr,
-           r->references[op]);
-    count++;
-  }
-  printf("%s%d operators ran as reference kernels; %u cases are refused\n", count ? "\n" : "",
-         count, r->refused_count);
+  for (uint32_t op = 0; op < GLOW_OP_COUNT; op++)
+    if (cases[op])
+      printf("%s%s (%u)", count++ ? ", " : "", glow_op_desc[op].instr, cases[op]);
+  printf("%s%d operators ran as %s\n", count ? "\n" : "", count, what);
 }
 
-/* Whether these are the operators that were expected; of a part of the cases, no others. */
-static bool check_references(const Runner *r) {
+/* Whether these are the operators `only`, or nobody says which they are; of a part of the cases, no
+ * others. */
+static bool check_operators(const Runner *r, const unsigned *cases, const char *only,
+                            const char *what) {
   bool expected = true, part = r->slices || r->operators;
-  for (uint32_t op = 0; r->references_only && op < GLOW_OP_COUNT; op++) {
+  for (uint32_t op = 0; only && op < GLOW_OP_COUNT; op++) {
     const char *instr = glow_op_desc[op].instr; /* NULL: none */
-    bool listed = instr && is_listed(r->references_only, instr);
-    if (listed == (r->references[op] > 0) || (listed && part))
+    bool listed = instr && is_listed(only, instr);
+    if (listed == (cases[op] > 0) || (listed && part))
       continue;
-    printf("FAILED: '%s' %s\n", instr,
-           listed ? "no longer runs as its reference kernel" : "has no machine kernel");
+    printf("FAILED: '%s' %s as %s\n", instr, listed ? "no longer runs" : "runs", what);
     expected = false;
   }
   return expected;
@@ -393,6 +395,8 @@ static bool read_options(Runner *r, int argc, char **argv, const char **list) {
       r->refused = argv[++i];
     else if (!strcmp(argv[i], "--references") && i + 1 < argc)
       r->references_only = argv[++i];
+    else if (!strcmp(argv[i], "--steps") && i + 1 < argc)
+      r->steps_only = argv[++i];
     else if (!strcmp(argv[i], "--operators") && i + 1 < argc)
       r->operators = argv[++i];
     else if (!strcmp(argv[i], "--slice") && i + 1 < argc)
@@ -431,9 +435,13 @@ int main(int argc, char **argv) {
     }
   if (r.passes)
     printf("%u pipelines that changed something\n", r.pipelines);
-  if (r.backend)
-    print_references(&r);
-  bool expected = check_references(&r);
+  if (r.backend) {
+    print_operators("reference kernels", r.references);
+    print_operators("steps of the interpreter", r.stepped);
+    printf("%u cases are refused\n", r.refused_count);
+  }
+  bool expected = check_operators(&r, r.references, r.references_only, "a reference kernel");
+  expected &= check_operators(&r, r.stepped, r.steps_only, "a step of the interpreter");
   if (r.with_bundles)
     printf(
         "%u cases are refused, %u have no bundle since extents are known only in runs, %u bundles "

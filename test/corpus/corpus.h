@@ -40,6 +40,7 @@ typedef struct GlowCase {
   unsigned steps;                     /* instructions that the interpreter runs */
   bool hosted;                        /* has no bundle: the process must take part in each run */
   uint16_t references[GLOW_OP_COUNT]; /* instructions that the backend runs as reference kernels */
+  uint16_t stepped[GLOW_OP_COUNT];    /* those that are steps of the interpreter */
 } GlowCase;
 
 GlowVerdict glow_case_run(GlowCase *c);
