@@ -118,8 +118,9 @@ static bool put_range(const GlowSampled *s, GlowValues *values, GlowText *out,
   const GlowTensor *high = o->high ? value_of(s, values, o->high) : NULL;
   if (state)
     glow_ranges_put(out, o, state->data);
-  if (low && high)
-    glow_ranges_put_channels(out, o, low, high);
+  const GlowTensor *sums = o->sums ? value_of(s, values, o->sums) : NULL;
+  if (sums)
+    glow_ranges_put_channels(out, o, sums, low, high);
   return state != NULL;
 }
 

@@ -271,6 +271,9 @@ uint32_t glow_value_use_count(const GlowValue *v);
 GlowBlock *glow_value_block(const GlowValue *v); /* where it is defined; NULL for storage */
 GlowLoc glow_value_loc(const GlowValue *v);
 void glow_use_set(GlowUse *use, GlowValue *value); /* moves the use to another value or none */
+/* Makes `value` input i of a graph node; optional inputs before i stay as they are, or absent. The
+ * uses of the node's operands may get other addresses. */
+void glow_node_set_in(GlowNode *n, uint32_t i, GlowValue *value);
 
 /* The value of a constant of at most GLOW_MAX_FOLDED_BYTES, for inference: that of a splat or list,
  * or of a resource or payload of integers or booleans; never that of eval. Else NULL. The tensor

@@ -75,6 +75,22 @@ void glow_use_set(GlowUse *use, GlowValue *value) {
     glow_value_set_name(value, NULL);
 }
 
+void glow_node_set_in(GlowNode *n, uint32_t i, GlowValue *value) {
+  if (i >= n->noperands) {
+    GlowUse *old = n->operands;
+    n->operands = GLOW_NEW_ARRAY(n->block->module->ctx->arena, GlowUse, i + 1);
+    for (uint32_t k = 0; k <= i; k++)
+      n->operands[k].user = n;
+    for (uint32_t k = 0; k < n->noperands; k++) {
+      GlowValue *v = old[k].value;
+      glow_use_set(&old[k], NULL);
+      glow_use_set(&n->operands[k], v);
+    }
+    n->noperands = i + 1;
+  }
+  glow_use_set(&n->operands[i], value);
+}
+
 void glow_value_replace_uses(GlowValue *old_one, GlowValue *new_one) {
   if (old_one == new_one)
     return;

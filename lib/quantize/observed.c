@@ -50,11 +50,20 @@ static const GlowStorage *variable_of(const GlowNode *n) {
 /* The variable with the ends of v's channels: that of merge(reduce(v), variable). */
 static GlowStr ends_of(const GlowValue *v, GlowOp reduce, GlowOp merge) {
   for (const GlowUse *u = v->uses; u; u = u->next)
-    for (const GlowUse *r = u->user->op == reduce ? u->user->results[0].uses : NULL; r; r = r->next) {
+    for (const GlowUse *r = u->user->op == reduce ? u->user->results[0].uses : NULL; r;
+         r = r->next) {
       const GlowStorage *s = r->user->op == merge ? variable_of(r->user) : NULL;
       if (s && glow_node_in(r->user, 1) == &s->value)
         return s->value.name;
     }
+  return NULL;
+}
+
+/* The ObserveSums of v whose result is saved; NULL: there is none. */
+static const GlowNode *sums_of(const GlowValue *v) {
+  for (const GlowUse *u = v->uses; u; u = u->next)
+    if (u->user->op == GLOW_OP_OBSERVE_SUMS && variable_of(u->user))
+      return u->user;
   return NULL;
 }
 
@@ -72,6 +81,11 @@ GlowObservedList glow_observed_values(GlowFunction *f) {
                       .variable = s->value.name,
                       .low = ends_of(v, GLOW_OP_REDUCE_MIN, GLOW_OP_MIN),
                       .high = ends_of(v, GLOW_OP_REDUCE_MAX, GLOW_OP_MAX)};
+    const GlowNode *sums = sums_of(v);
+    if (sums) {
+      o.sums = variable_of(sums)->value.name;
+      o.axis = ((const GlowObserveSumsMembers *)sums->members)->axis;
+    }
     glow_vec_push(ctx->arena, &list, o);
   }
   return list;

@@ -1,5 +1,5 @@
 /* The values of a function whose ranges count, how files of ranges call them, and the variables
- * that ObserveRange counts in. */
+ * that ObserveRange and ObserveSums count in. */
 #ifndef GLOW_QUANTIZE_OBSERVED_H
 #define GLOW_QUANTIZE_OBSERVED_H
 
@@ -21,8 +21,9 @@ const char *glow_observed_source(const GlowValue *v);
 typedef struct GlowObserved {
   GlowStr name, variable;
   const char *source, *type;
-  GlowStr low, high; /* the variables with the ends of each channel, or NULL; extents of other axes
-                        are 1 */
+  GlowStr sums; /* the variable with the sums of the slices of `axis`, or NULL */
+  int64_t axis;
+  GlowStr low, high; /* the variables with the ends of these slices, or NULL */
 } GlowObserved;
 typedef GLOW_VEC(GlowObserved) GlowObservedList;
 

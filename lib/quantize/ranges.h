@@ -5,9 +5,11 @@
  *    "samples":200}                                             (one line)
  *   {"value":"relu","op":"Relu","type":"float<1 x 8>","min":0.0,"max":4.8125,"nan":0,"inf":0,
  *    "exponent":3,"bins":[[2048,51234],[2049,410]]}             (one line for each value)
- *   {"value":"relu","channels":1,"min":[0.0,0.0],"max":[4.1,4.8125]}    the ends of each slice of
- *                                                               axis 1, or 0; glow-run
- * --ranges-channels
+ *   {"value":"relu","channels":1,"mean":[0.5,1.25]}             of each slice of axis 1, of what
+ *                                                               contractions read
+ *   {"value":"relu","channels":1,"mean":[0.5,1.25],"min":[0.0,0.0],"max":[4.1,4.8125]}
+ *                                                               and the ends, or 0; glow-run
+ *                                                               --ranges-channels
  *   {"value":"mul","keep":"float","why":"cosine 0.91 alone"}    stays in float
  *   {"value":"concat","kind":"u8","scale":0.0625,"offset":3}    has these parameters
  *
@@ -35,8 +37,9 @@ typedef struct GlowRange {
   int64_t nan, inf;
   int exponent;
   GLOW_VEC(GlowRangeBin) bins;
-  int64_t axis;              /* the next two have its slices; -1: they are not given */
-  GLOW_VEC(float) low, high; /* at most 0, at least 0 */
+  int64_t axis; /* the next three have its slices; -1: they are not given */
+  GLOW_VEC(float) mean;
+  GLOW_VEC(float) low, high; /* at most 0, at least 0; empty: they are not given */
   bool keep;                 /* it stays in float */
   GlowStr why;               /* NULL: no reason is given */
   bool fixed;                /* it has these parameters */
@@ -71,10 +74,11 @@ void glow_ranges_put_head(GlowText *out, const GlowModule *m, GlowStr function, 
                           int64_t samples);
 /* The line of a value; `state` has GLOW_RANGE_SIZE numbers. */
 void glow_ranges_put(GlowText *out, const GlowObserved *o, const int64_t *state);
-/* The line of its channels; none, if an end is not finite. All axes of the tensors but one have
- * extent 1. */
-void glow_ranges_put_channels(GlowText *out, const GlowObserved *o, const GlowTensor *low,
-                              const GlowTensor *high);
+/* The line of its channels: the means that `sums` has, the state of ObserveSums, and the ends of
+ * `low` and `high`, unless these are NULL or not finite. None if a channel had no finite element.
+ */
+void glow_ranges_put_channels(GlowText *out, const GlowObserved *o, const GlowTensor *sums,
+                              const GlowTensor *low, const GlowTensor *high);
 /* A line that leaves the node of this value in float. */
 void glow_ranges_put_keep(GlowText *out, GlowStr value, GlowStr why);
 

@@ -37,6 +37,7 @@ typedef enum Form {
   KEY(exponent, WHOLE)                                                                             \
   KEY(bins, BINS)                                                                                  \
   KEY(channels, WHOLE)                                                                             \
+  KEY(mean, ENDS)                                                                                  \
   KEY(keep, TEXT)                                                                                  \
   KEY(why, TEXT)                                                                                   \
   KEY(kind, TEXT)                                                                                  \
@@ -162,17 +163,22 @@ static bool in_bins(Line *l, const GlowJsonToken *t) {
 
 /* A number of a list of ends, or its end. */
 static bool in_ends(Line *l, const GlowJsonToken *t) {
-  bool whole = t->event == GLOW_JSON_INTEGER, min = l->key == KEY_min;
+  bool whole = t->event == GLOW_JSON_INTEGER;
   if (t->event == GLOW_JSON_ARRAY_END)
     return l->depth = 1, true;
   double v = whole ? (double)t->integer : t->event == GLOW_JSON_DOUBLE ? t->number : NAN;
-  if (!(fabs(v) <= FLT_MAX) || (min ? v > 0 : v < 0))
-    return fail(l, "'%s' of channels has finite floats %s 0", names[l->key],
-                min ? "up to" : "from");
-  if (min)
-    glow_vec_push(l->ctx->arena, &l->range.low, (float)v);
+  if (!(fabs(v) <= FLT_MAX) || (l->key == KEY_min && v > 0) || (l->key == KEY_max && v < 0))
+    return fail(l, "'%s' of channels has finite floats%s", names[l->key],
+                l->key == KEY_min   ? " up to 0"
+                : l->key == KEY_max ? " from 0"
+                                    : "");
+  GlowArena *arena = l->ctx->arena;
+  if (l->key == KEY_min)
+    glow_vec_push(arena, &l->range.low, (float)v);
+  else if (l->key == KEY_max)
+    glow_vec_push(arena, &l->range.high, (float)v);
   else
-    glow_vec_push(l->ctx->arena, &l->range.high, (float)v);
+    glow_vec_push(arena, &l->range.mean, (float)v);
   return true;
 }
 
@@ -258,15 +264,19 @@ static bool take_parameters(Line *l, GlowRange *r) {
 
 /* A line about channels says nothing else. */
 static bool take_channels(Line *l, GlowRange *r) {
-  const uint32_t keys = BIT(value) | BIT(channels) | BIT(min) | BIT(max),
-                 ends = BIT(min) | BIT(max);
-  if (l->seen != keys || (l->listed & ends) != ends)
-    return fail(l, "'channels' belongs together with lists 'min' and 'max' alone");
+  const uint32_t ends = BIT(min) | BIT(max), lists = ends | BIT(mean),
+                 keys = BIT(value) | BIT(channels);
+  bool bounded = l->seen & ends;
+  if (l->seen & ~(keys | lists) || !(l->seen & lists) || l->listed != (l->seen & lists) ||
+      (bounded && !has(l, ends)))
+    return fail(l, "'channels' belongs together with lists 'mean', 'min' and 'max' alone");
   r->axis = l->whole[KEY_channels];
   if (r->axis < 0 || r->axis >= GLOW_MAX_RANK)
     return fail(l, "'channels' is %" PRId64 ", which is no axis", r->axis);
-  return r->low.count == r->high.count ||
-         fail(l, "'min' has %u entries, and 'max' %u", r->low.count, r->high.count);
+  if (r->low.count != r->high.count)
+    return fail(l, "'min' has %u entries, and 'max' %u", r->low.count, r->high.count);
+  return !bounded || !has(l, BIT(mean)) || r->low.count == r->mean.count ||
+         fail(l, "'mean' has %u entries, and 'min' %u", r->mean.count, r->low.count);
 }
 
 /* Fills the range of a line about a value. */
@@ -276,8 +286,8 @@ static bool take_value(Line *l, GlowRange *r) {
   r->axis = -1;
   if (has(l, BIT(channels)))
     return take_channels(l, r);
-  if (l->listed & ~BIT(bins))
-    return fail(l, "lists 'min' and 'max' need 'channels'");
+  if (l->listed & ~BIT(bins) || has(l, BIT(mean)))
+    return fail(l, "lists 'mean', 'min' and 'max' need 'channels'");
   if (!all_or_none(l, BIT(op) | BIT(type) | BIT(nan) | BIT(inf), "'op', 'type', 'nan' and 'inf'",
                    &r->observed) ||
       !all_or_none(l, BIT(min) | BIT(max) | BIT(exponent) | BIT(bins),
@@ -322,6 +332,8 @@ static bool merge(Line *l, GlowRanges *r, const GlowRange *from) {
   if (old.axis >= 0 || from->axis >= 0) {
     const GlowRange *c = old.axis >= 0 ? &old : from;
     to->axis = c->axis;
+    to->mean.data = c->mean.data;
+    to->mean.count = c->mean.count;
     to->low.data = c->low.data;
     to->low.count = c->low.count;
     to->high.data = c->high.data;

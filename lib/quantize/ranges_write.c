@@ -5,6 +5,7 @@
 
 #include "num/bits.h"
 #include "num/range.h"
+#include "num/sums.h"
 #include "quantize/ranges.h"
 #include "support/json.h"
 
@@ -63,28 +64,49 @@ static bool are_finite(const GlowTensor *t) {
   return true;
 }
 
+static void put_list(GlowText *out, const char *key, uint32_t i, double v) {
+  char digits[64];
+  size_t n = glow_format_float(digits, (float)v + 0.0f);
+  if (i)
+    glow_text_putc(out, ',');
+  else
+    glow_text_printf(out, ",\"%s\":[", key);
+  glow_text_printf(out, "%.*s", (int)n, digits);
+}
+
 static void put_ends(GlowText *out, const char *key, const GlowTensor *t) {
-  glow_text_printf(out, ",\"%s\":[", key);
-  for (int64_t i = 0; i < glow_tensor_elements(t); i++) {
-    char digits[64];
-    size_t n = glow_format_float(digits, (float)glow_tensor_get_double(t, i) + 0.0f);
-    glow_text_printf(out, "%s%.*s", i ? "," : "", (int)n, digits);
-  }
+  for (int64_t i = 0; i < glow_tensor_elements(t); i++)
+    put_list(out, key, (uint32_t)i, glow_tensor_get_double(t, i));
   glow_text_putc(out, ']');
 }
 
-void glow_ranges_put_channels(GlowText *out, const GlowObserved *o, const GlowTensor *low,
-                              const GlowTensor *high) {
-  uint32_t axis = 0;
-  while (axis + 1 < low->type->rank && low->type->dims[axis].size == 1)
-    axis++;
-  if (!are_finite(low) || !are_finite(high))
+/* The mean of a channel that has elements. */
+static double mean_of(const int64_t *channel) {
+  double sum = 0;
+  for (int i = GLOW_SUMS_LIMBS; i-- > 0;)
+    sum += ldexp((double)channel[i], i * GLOW_SUMS_LIMB_BITS + GLOW_SUMS_LEAST_EXPONENT);
+  return sum / (double)channel[GLOW_SUMS_COUNT];
+}
+
+void glow_ranges_put_channels(GlowText *out, const GlowObserved *o, const GlowTensor *sums,
+                              const GlowTensor *low, const GlowTensor *high) {
+  const int64_t *channels = sums->data;
+  int64_t count = sums->type->dims[0].size;
+  bool empty = count == 0;
+  for (int64_t c = 0; c < count; c++)
+    empty |= channels[c * GLOW_SUMS_SIZE + GLOW_SUMS_COUNT] == 0;
+  if (empty)
     return;
   glow_text_putc(out, '{');
   put_string(out, "value", o->name);
-  glow_text_printf(out, "\"channels\":%u", axis);
-  put_ends(out, "min", low);
-  put_ends(out, "max", high);
+  glow_text_printf(out, "\"channels\":%lld", (long long)o->axis);
+  for (int64_t c = 0; c < count; c++)
+    put_list(out, "mean", (uint32_t)c, mean_of(channels + c * GLOW_SUMS_SIZE));
+  glow_text_putc(out, ']');
+  if (low && high && are_finite(low) && are_finite(high)) {
+    put_ends(out, "min", low);
+    put_ends(out, "max", high);
+  }
   glow_text_puts(out, "}\n");
 }
 

@@ -1,5 +1,7 @@
 """Oracles of the quantized operators. Integers are Python's, so that sums wrap only where the text
 says so; divisions and products of scales are done in float, as the definitions have it."""
+from fractions import Fraction
+
 import numpy as np
 
 from oracle import Case, Result, Tensor, largest, limits, oracle, round_to, shape_text
@@ -388,3 +390,36 @@ def qlinear_conv(g):
     wrong = Tensor("float", [1.0] * (ws[0] + 1))
     yield Case([x, xscale, xzero, w, wrong, wzero, yscale, yzero], members=members,
                error="WScale has type")
+
+
+def sums_state(x, axis):
+    """Of each slice along the axis: the sum in units of 2^-149, in digits of 32 bits, the last one with the sign; the
+    number of finite elements."""
+    rows = np.moveaxis(np.asarray(x, np.float32), axis, 0)
+    state = np.zeros((rows.shape[0], 10), np.int64)
+    for place, row in zip(state, rows.reshape(rows.shape[0], -1)):
+        finite = [Fraction(float(v)) for v in row if np.isfinite(v)]
+        total = sum(finite, Fraction(0)) * 2**149
+        assert total.denominator == 1
+        place[:8] = [int(total) >> 32 * i & 0xFFFFFFFF for i in range(8)]
+        place[8:] = int(total) >> 256, len(finite)
+    return state
+
+
+@oracle("ObserveSums")
+def observe_sums(g):
+    """One tensor and then another, as one; sums that cancel, ends of the kind, NaN and infinities."""
+    for low, high in ((None, None), (-1e-3, 1e-3), (-2.0**127, 2.0**127), (-1e-40, 1e-40), (0.0, 3.4e38)):
+        shape = g.shape(low=1, zero=False)
+        axis = g.integer(-len(shape), len(shape) - 1)
+        x, y = (g.tensor("float", shape, low=low, high=high) for _ in range(2))
+        zeros = Tensor("i64", np.zeros((shape[axis], 10), np.int64))
+        want = sums_state(np.stack([x.data, y.data], -1), axis % len(shape))
+        yield Case([x, y, zeros], [Result("i64", want)],
+                   body=[f"%s = ObserveSums($0, $2) {{axis = {axis}}}", f"%r0 = ObserveSums($1, %s) {{axis = {axis}}}"])
+    ends = np.array([[2.0**-149, -(2.0**-126), np.inf, -0.0], [3.4028235e38, 3.4028235e38, np.nan, 3.4028235e38],
+                     [-3.4028235e38, 2.0**-149, -3.4028235e38, 1]], np.float32)
+    zeros = Tensor("i64", np.zeros((3, 10), np.int64))
+    yield Case([Tensor("float", ends), zeros], [Result("i64", sums_state(ends, 0))], members="axis = 0")
+    yield Case([Tensor("float", ends), zeros], members="axis = 1", error="State must have type i64<4 x 10>")
+    yield Case([Tensor("float", ends), zeros], members="axis = 2", error="axis 2")

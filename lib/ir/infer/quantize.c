@@ -2,6 +2,7 @@
  * products of quantized tensors, whose scales and zero points are operands. */
 #include "ir/infer/hooks.h"
 #include "num/range.h"
+#include "num/sums.h"
 
 static bool wrong_type(const GlowNode *n, const char *name, const GlowType *t,
                        const char *expected) {
@@ -105,17 +106,33 @@ bool glow_infer_dynamic_quantize_linear(GlowInfer *in) {
   return true;
 }
 
-/* ---- ObserveRange ---------------------------------------------------------------------------- */
+/* ---- ObserveRange, ObserveSums --------------------------------------------------------------- */
 
-bool glow_infer_observe_range(GlowInfer *in) {
-  const GlowType *state = in->in[GLOW_OBSERVE_RANGE_IN_STATE];
-  int64_t size = GLOW_RANGE_SIZE;
-  const GlowType *type = glow_type_exact(in->ctx, GLOW_KIND_I64, 1, &size);
+/* The operand `state` and result 0 have a type of i64 with these extents. */
+static bool set_state(GlowInfer *in, const GlowType *state, uint32_t rank, const GlowDim *dims) {
+  const GlowType *type = glow_type_tensor(in->ctx, GLOW_KIND_I64, rank, dims);
   if (state->layout || !glow_type_meet(in->ctx, state, type))
     return glow_infer_error(in, "State must have type %s, but has %s", glow_type_str(in->ctx, type),
                             glow_type_str(in->ctx, state));
   glow_infer_put(in, 0, type);
   return true;
+}
+
+bool glow_infer_observe_range(GlowInfer *in) {
+  GlowDim size = GLOW_EXACT(GLOW_RANGE_SIZE);
+  return set_state(in, in->in[GLOW_OBSERVE_RANGE_IN_STATE], 1, &size);
+}
+
+bool glow_infer_observe_sums(GlowInfer *in) {
+  const GlowObserveSumsMembers *m = in->members;
+  const GlowType *x = in->in[GLOW_OBSERVE_SUMS_IN_X];
+  const GlowType *state = in->in[GLOW_OBSERVE_SUMS_IN_STATE];
+  uint32_t axis;
+  if (x->unranked)
+    return glow_infer_set_unknown(in, 0, state, 2);
+  if (!glow_infer_axis(in, m->axis, x->rank, &axis))
+    return false;
+  return set_state(in, state, 2, (GlowDim[]){x->dims[axis], GLOW_EXACT(GLOW_SUMS_SIZE)});
 }
 
 /* ---- Products -------------------------------------------------------------------------------- */
@@ -218,8 +235,8 @@ bool glow_verify_mat_mul_integer(const GlowNode *n) {
 /* Whether t is a matrix with a row for each `group` of the depth that A has, and W's columns. */
 static bool has_groups(const GlowType *t, const GlowType *a, const GlowType *w, int64_t group) {
   GlowDim depth = a->unranked ? GLOW_UNKNOWN : a->dims[a->rank - 1], same;
-  GlowDim rows = depth.kind == GLOW_DIM_EXACT ? GLOW_EXACT((depth.size + group - 1) / group)
-                                              : GLOW_UNKNOWN;
+  GlowDim rows =
+      depth.kind == GLOW_DIM_EXACT ? GLOW_EXACT((depth.size + group - 1) / group) : GLOW_UNKNOWN;
   return t->unranked || (t->rank == 2 && glow_dim_meet(t->dims[0], rows, &same) &&
                          (w->unranked || glow_dim_meet(t->dims[1], w->dims[1], &same)));
 }

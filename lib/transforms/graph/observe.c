@@ -8,14 +8,19 @@
  * regions compute, constants and other kinds are not counted. `glow-run --ranges` runs this pass
  * first, and writes the variables as a file of ranges.
  *
- * With `channels` the smallest and the largest element of each channel, or 0, of what contractions
- * read are in variables, too:
+ * Of what contractions read, the elements of each channel are added up besides:
+ *
+ *   t = ObserveSums(y, @y.sums)                        Save(t, @y.sums)
+ *
+ * With `channels` the smallest and the largest element of each of these channels, or 0, are in
+ * variables, too:
  *
  *   l = ReduceMin(y, axes)     m = Min(l, @y.low)     Save(m, @y.low)
  *   h = ReduceMax(y, axes)     n = Max(h, @y.high)    Save(n, @y.high)
  *
  * Requested: it adds variables. Values stay as they are. */
 #include "num/range.h"
+#include "num/sums.h"
 #include "pass/pass.h"
 #include "quantize/observed.h"
 #include "transforms/contraction.h"
@@ -61,11 +66,26 @@ static bool observe_ends(GlowBuilder *b, const GlowNode *reader, uint32_t axis, 
   return end && glow_build(b, GLOW_OP_SAVE, saved, 2, NULL, NULL);
 }
 
-static bool observe_channels(GlowBuilder *b, const GlowValue *v) {
+static bool observe_sums(GlowBuilder *b, GlowValue *v, uint32_t axis) {
+  GlowContext *ctx = b->module->ctx;
+  int64_t dims[] = {v->type->dims[axis].size, GLOW_SUMS_SIZE};
+  GlowStorage *state = glow_storage_create(
+      b->module, GLOW_VARIABLE, glow_str_printf(ctx, "%s.sums", v->name),
+      glow_type_exact(ctx, GLOW_KIND_I64, 2, dims), (GlowInit){.kind = GLOW_INIT_SPLAT});
+  GlowObserveSumsMembers m = {.axis = axis};
+  GlowValue *next = glow_build2(b, GLOW_OP_OBSERVE_SUMS, v, &state->value, &m, NULL);
+  GlowValue *saved[] = {next, &state->value};
+  return next && glow_build(b, GLOW_OP_SAVE, saved, 2, NULL, NULL);
+}
+
+static bool observe_channels(GlowBuilder *b, GlowValue *v, bool ends) {
   uint32_t axis;
   const GlowNode *reader = glow_channels_reader(v, &axis);
-  return !reader || v->type->dims[axis].size < 2 ||
-         (observe_ends(b, reader, axis, true) && observe_ends(b, reader, axis, false));
+  if (!reader)
+    return true;
+  return observe_sums(b, v, axis) &&
+         (!ends || v->type->dims[axis].size < 2 ||
+          (observe_ends(b, reader, axis, true) && observe_ends(b, reader, axis, false)));
 }
 
 bool glow_pass_observe(GlowPassRun *run) {
@@ -83,7 +103,7 @@ bool glow_pass_observe(GlowPassRun *run) {
     if (n != last) /* results of one node are counted in their order */
       b.before = n->next;
     last = n;
-    if (!observe(run, &b, v) || (channels && !observe_channels(&b, v)))
+    if (!observe(run, &b, v) || !observe_channels(&b, v, channels))
       return false;
   }
   return true;

@@ -8,12 +8,13 @@
  *   x.q = Quantize(x) : u8[S:.. O:..]          W.i8, W.scale: `eval` constants
  *   x.dq = Dequantize(x.q)
  *   w = DequantizeLinear(W.i8, W.scale)
- *   y = Convolution(x.dq, w, B)
+ *   y = Convolution(x.dq, w, y.bias)
  *
  * Nodes stay what they are; the pairs say where integers are as good. The passes of -O1 and -O2
- * make integer operators of them; biases stay in float. Scales come from the file that `ranges`
- * names (lib/quantize/ranges.h). Which nodes and values, transforms/quantize/plan.c says. A node
- * that stays in float gets a remark with the reason.
+ * make integer operators of them. Biases stay in float, and make up for what rounding of weights
+ * takes from results in the mean, if the profile tells the means of channels (bias.c). Scales come
+ * from the file that `ranges` names (lib/quantize/ranges.h). Which nodes and values,
+ * transforms/quantize/plan.c says. A node that stays in float gets a remark with the reason.
  *
  * Requested: values are rounded to 8 bits, and weights. */
 #include "transforms/quantize/quantize.h"
@@ -74,15 +75,22 @@ static bool convert_value(GlowQuantPlan *p, GlowQuantValue *v) {
 /* Rounds the weights of a contraction, if they are constant. */
 static bool convert_weights(GlowQuantPlan *p, GlowNode *n) {
   GlowContraction c;
-  GlowValue *w = glow_node_in(n, GLOW_CONTRACTION_W);
+  GlowValue *w = glow_node_in(n, GLOW_CONTRACTION_W), *scale;
   if (!glow_constness_of(p->constness, w))
     return true;
   if (!glow_contraction_describe(n, &c))
     return false;
-  GlowValue *stored = glow_quantize_weights(p->run, &c, p->options->nodes.weights);
-  if (stored)
-    glow_use_set(&n->operands[GLOW_CONTRACTION_W], stored);
-  return stored != NULL;
+  GlowValue *stored = glow_store_weights(p->run, &c, p->options->nodes.weights, &scale);
+  const GlowQuantValue *x = glow_quant_operand(p, n, GLOW_CONTRACTION_X);
+  if (!stored || (x && !p->options->keep_biases &&
+                  !glow_quantize_bias(p->run, &c, p->constness, x->range, stored, scale)))
+    return false;
+  GlowBuilder b = glow_builder_before(n);
+  GlowDequantizeLinearMembers d = {.axis = c.w_out};
+  GlowValue *v = glow_build2(&b, GLOW_OP_DEQUANTIZE_LINEAR, stored, scale, &d, NULL);
+  if (v)
+    glow_use_set(&n->operands[GLOW_CONTRACTION_W], v);
+  return v != NULL;
 }
 
 /* ---- Quantized placeholders ------------------------------------------------------------------ */
@@ -146,9 +154,6 @@ static bool tell_reasons(GlowQuantPlan *p) {
 
 static bool rewrite(GlowQuantPlan *p) {
   glow_pass_begin_batch(p->run);
-  for (uint32_t i = 0; i < p->values.count; i++)
-    if (p->values.data[i]->converted && !convert_value(p, p->values.data[i]))
-      return false;
   for (uint32_t i = 0; i < p->nodes.count; i++) {
     const GlowQuantNode *q = &p->nodes.data[i];
     if (!q->reason && q->form == GLOW_QUANT_CONTRACTION && !convert_weights(p, q->node))
@@ -156,6 +161,9 @@ static bool rewrite(GlowQuantPlan *p) {
     if (!q->reason)
       glow_pass_changed(p->run, q->node, "on 8 bits");
   }
+  for (uint32_t i = 0; i < p->values.count; i++)
+    if (p->values.data[i]->converted && !convert_value(p, p->values.data[i]))
+      return false;
   glow_pass_end_batch(p->run);
   return true;
 }

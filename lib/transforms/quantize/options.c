@@ -132,7 +132,8 @@ bool glow_quantize_read_options(GlowPassRun *run, GlowQuantizeOptions *o) {
                              .inputs = glow_pass_option(run, "inputs") != NULL,
                              .outputs = glow_pass_option(run, "outputs") != NULL,
                              .partial = glow_pass_option(run, "partial") != NULL,
-                             .all = glow_pass_option(run, "all") != NULL};
+                             .all = glow_pass_option(run, "all") != NULL,
+                             .keep_biases = glow_pass_option(run, "keep-biases") != NULL};
   if (!read_calibration(run, o) ||
       !read_word(run, "scheme", glow_quant_schemes, GLOW_QUANT_SCHEMES, &scheme) ||
       !read_word(run, "kind", kinds, 2, &kind) ||

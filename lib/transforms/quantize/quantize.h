@@ -22,8 +22,12 @@ typedef struct GlowWeightHow {
  * of a step: one number, or one for each result channel. NULL after a diagnostic. */
 GlowValue *glow_store_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how,
                               GlowValue **scale);
-/* DequantizeLinear of both, built before the node of c. NULL after a diagnostic. */
-GlowValue *glow_quantize_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how);
+/* Adds to the bias of c, whose weights are still those before, what rounding takes from results in
+ * the mean; `range` tells the means of its operand's channels. Does nothing if it does not, or is
+ * NULL, if the bias is not constant, or if c is a product without an Add that could take a bias.
+ * False after a diagnostic. */
+bool glow_quantize_bias(GlowPassRun *run, const GlowContraction *c, GlowConstness *constness,
+                        const GlowRange *range, GlowValue *stored, GlowValue *scale);
 
 /* What -quantize and -quantize-dynamic are told about nodes. */
 typedef struct GlowQuantNodeOptions {
@@ -62,6 +66,7 @@ typedef struct GlowQuantizeOptions {
   GlowQuantNodeOptions nodes;
   double tie;
   bool inputs, outputs, partial, all;
+  bool keep_biases; /* they do not make up for rounded weights */
 } GlowQuantizeOptions;
 
 /* False after a diagnostic. */

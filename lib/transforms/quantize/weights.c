@@ -104,10 +104,3 @@ GlowValue *glow_store_weights(GlowPassRun *run, const GlowContraction *c, GlowWe
   GlowValue *v = glow_then(&stored.builder, GLOW_OP_QUANTIZE_LINEAR, ins, 2, &q);
   return v ? &glow_eval_finish(&stored, v, glow_str_printf(ctx, "%s.i8", name))->value : NULL;
 }
-
-GlowValue *glow_quantize_weights(GlowPassRun *run, const GlowContraction *c, GlowWeightHow how) {
-  GlowValue *scale, *v = glow_store_weights(run, c, how, &scale);
-  GlowBuilder b = glow_builder_before(c->node);
-  GlowDequantizeLinearMembers d = {.axis = c->w_out};
-  return v ? glow_build2(&b, GLOW_OP_DEQUANTIZE_LINEAR, v, scale, &d, NULL) : NULL;
-}

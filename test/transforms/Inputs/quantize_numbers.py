@@ -1,7 +1,7 @@
 """Two layers for quantize-numbers.test, and what numpy makes of their quantized form.
 
     quantize_numbers.py make DIR             writes m.gg, x.npy and for each way y-WAY.npy
-    quantize_numbers.py check FILE DIR WAY   compares the weights in a text with numpy's
+    quantize_numbers.py check FILE WAY   compares the weights and biases in a text with numpy's
 """
 import re
 import sys
@@ -14,7 +14,7 @@ X = RNG.uniform(-1, 2, (50, 5)).astype(F)
 W = [RNG.normal(size=(5, 6)).astype(F), RNG.normal(size=(6, 4)).astype(F)]
 W[0][:, 2] = 0
 W[0][0:2, 3] = 1
-B = RNG.normal(size=6).astype(F)
+B = [RNG.normal(size=6).astype(F), RNG.normal(size=4).astype(F)]
 WAYS = {"plain": ("asymmetric", "u8", "pairs", False), "symmetric": ("symmetric", "i8", "8", False),
         "power2": ("power2", "u8", "7", True), "bytes": ("symmetric-uint8", "u8", "pairs", True)}
 
@@ -51,14 +51,22 @@ def weights(w, bits, tensor):
     return q.astype(int), s
 
 
-def layers(scheme, kind, bits, tensor):
-    hidden = np.maximum(X.astype(np.float64) @ W[0] + B, 0).astype(F)  # the profile is that of float
+def biases(bits, tensor):
+    """Each takes what rounding the weights takes from results, in the mean of what they multiply."""
+    hidden = np.maximum(X.astype(np.float64) @ W[0] + B[0], 0)  # the profile is that of float
     q = [weights(w, bits, tensor) for w in W]
+    return [B[i] + v.astype(np.float64).mean(0) @ (W[i] - q[i][0] * q[i][1].astype(np.float64))
+            for i, v in enumerate((X, hidden))]
+
+
+def layers(scheme, kind, bits, tensor):
+    hidden = np.maximum(X.astype(np.float64) @ W[0] + B[0], 0).astype(F)
+    q, b = [weights(w, bits, tensor) for w in W], biases(bits, tensor)
     x = rounded(X, scheme, kind).astype(np.float64)
-    h = np.maximum(x @ (q[0][0] * q[0][1].astype(np.float64)) + B, 0).astype(F)
+    h = np.maximum(x @ (q[0][0] * q[0][1].astype(np.float64)) + b[0], 0).astype(F)
     s, o, least = parameters(scheme, kind, hidden.min(), hidden.max())
     h = (np.clip(np.rint(h / s) + o, least, least + 255) - o).astype(np.float64) * s
-    return h @ (q[1][0] * q[1][1].astype(np.float64))
+    return h @ (q[1][0] * q[1][1].astype(np.float64)) + b[1]
 
 
 def listed(v):
@@ -72,13 +80,15 @@ def make(top):
   placeholder @y : float<1 x 4>
   constant @w0 : float<5 x 6> = {listed(W[0])}
   constant @w1 : float<6 x 4> = {listed(W[1])}
-  constant @b : float<6> = {listed(B)}
+  constant @b : float<6> = {listed(B[0])}
+  constant @c : float<1 x 4> = {listed(B[1][None])}
 }}
 func @main {{
   %h = FullyConnected(@x, @w0, @b)
   %r = Relu(%h)
   %m = MatMul(%r, @w1)
-  Save(%m, @y)
+  %o = Add(@c, %m)
+  Save(%o, @y)
 }}
 """)
     np.save(f"{top}/x.npy", X)
@@ -86,18 +96,28 @@ func @main {{
         np.save(f"{top}/y-{name}.npy", layers(*way).astype(F))
 
 
+def constant(path, name):
+    with open(path, encoding="utf-8") as f:
+        return np.array(eval(re.search(rf"@{name} : \w+<.*> = (\[.*\])", f.read()).group(1)))  # pylint: disable=eval-used
+
+
 def check(path, wanted):
     """Compares the weights in a text, those of each layer, with the wanted ones."""
-    with open(path, encoding="utf-8") as f:
-        text = f.read()
     for i, want in enumerate(wanted):
-        found = re.search(rf"@w{i}\.i8 : i8<\d+ x \d+> = (\[.*\])", text).group(1)
-        got = np.array(eval(found))  # pylint: disable=eval-used
+        got = constant(path, f"w{i}.i8")
         assert (got == want).all(), (got, want)
+
+
+def check_biases(path, wanted):
+    for name, before, want in zip(("h", "m"), B, wanted):
+        got = constant(path, f"{name}.bias").ravel()
+        assert np.allclose(got, want, rtol=0, atol=1e-6) and not np.allclose(got, before, rtol=0, atol=1e-4), (got, want)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(sys.argv[2])
     else:
-        check(sys.argv[2], [weights(w, *WAYS[sys.argv[3]][2:])[0] for w in W])
+        _, _, BITS, TENSOR = WAYS[sys.argv[3]]
+        check(sys.argv[2], [weights(w, BITS, TENSOR)[0] for w in W])
+        check_biases(sys.argv[2], biases(BITS, TENSOR))

@@ -35,7 +35,8 @@ FILES |= {
     "sign": HEAD + value(CHANNELS.replace("[-1,0]", "[1,0]")), "wide": HEAD + value(CHANNELS.replace("3]", "1e39]")),
     "nested": HEAD + value(CHANNELS.replace("[2,3]", "[[2,3]]")), "scalar": HEAD + value(CHANNELS.replace("[2,3]", "3")),
     "mixed": HEAD + value(CHANNELS, SEEN), "list": HEAD + value(SEEN, ENDS.replace('"max":1', '"max":[1]')),
-    "channels": HEAD + value(CHANNELS) * 2,
+    "channels": HEAD + value(CHANNELS) * 2, "means": HEAD + value(CHANNELS, '"mean":[1]'),
+    "mean": HEAD + value(SEEN, '"mean":[1]'),
 }
 for scale in ("0", "-1", "1e-45", "1e39"):
     FILES["scale" + scale] = HEAD + value('"kind":"u8","scale":%s,"offset":0' % scale)
