@@ -14,7 +14,7 @@
 #include "kernels/kernels.h"
 
 #define COLUMNS (GLOW_TILE_VECTORS * GLOW_VL)
-enum { FIRST = 1, LAST = 2 };
+enum { FIRST = 1, LAST = 2, LINE = 16 /* floats of a cache line */ };
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ INLINE void step(int rows, int nr, Sums acc, const float *x, const float *dy, in
 
 INLINE void tile(int rows, int nr, const GlowFilterGradientParams *params, float *total,
                  const float *x, const float *dy, float *sums, int64_t count, int64_t phase,
-                 int64_t x_next, int64_t dy_next) {
+                 int64_t x_next, int64_t x_places, int64_t dy_next, int64_t dy_places) {
   const GlowFilterGradientParams s = *params;
   Sums acc;
   UNROLL for (int i = 0; i < rows; i++) {
@@ -46,11 +46,13 @@ INLINE void tile(int rows, int nr, const GlowFilterGradientParams *params, float
   }
   ROLLED for (int64_t r = 0; r < count; r++) {
     const float *a = x, *d = dy;
+    ROLLED for (int64_t k = 0; k < x_places; k++)
+        __builtin_prefetch(x + x_next + k * s.a_place, 0, 2);
+    ROLLED for (int64_t k = 0; k < dy_places; k++) {
+      UNROLL for (int j = 0; j < nr; j += LINE / GLOW_VL)
+          __builtin_prefetch(dy + dy_next + k * s.d_place + j * s.d_vector, 0, 2);
+    }
     ROLLED for (int64_t k = 0; k < s.ow; k++) {
-      if (s.fetch) {
-        __builtin_prefetch(a + x_next, 0, 2);
-        UNROLL for (int j = 0; j < nr; j++) __builtin_prefetch(d + dy_next + j * s.d_vector, 0, 2);
-      }
       step(rows, nr, acc, a, d, s.d_vector);
       a += s.a_place;
       d += s.d_place;
@@ -75,8 +77,10 @@ INLINE void tile(int rows, int nr, const GlowFilterGradientParams *params, float
 #define TILE(rows, vectors)                                                                        \
   void glow_filter_gradient_tile_##rows##x##vectors(                                               \
       const GlowFilterGradientParams *params, float *total, const float *x, const float *dy,       \
-      float *sums, int64_t count, int64_t phase, int64_t x_next, int64_t dy_next) {                \
-    tile(rows, vectors, params, total, x, dy, sums, count, phase, x_next, dy_next);                \
+      float *sums, int64_t count, int64_t phase, int64_t x_next, int64_t x_places,                 \
+      int64_t dy_next, int64_t dy_places) {                                                        \
+    tile(rows, vectors, params, total, x, dy, sums, count, phase, x_next, x_places, dy_next,       \
+         dy_places);                                                                               \
   }
 EACH_FILTER_GRADIENT_TILE(TILE)
 
@@ -156,6 +160,18 @@ typedef struct Tiles {
   GlowFilterGradientTileFn *full, *small, *full_odd, *small_odd;
 } Tiles;
 
+/* Places of each row that a tile fetches of what the next band reads. The tiles that read the same
+ * operand share its places, so that what is fetched comes evenly. */
+typedef struct Ahead {
+  int64_t next, places; /* floats to the first one; how many */
+} Ahead;
+INLINE Ahead ahead(const GlowFilterGradientParams *s, int64_t next, int64_t place, int64_t tile,
+                   int64_t tiles) {
+  const int64_t each = (s->ow + tiles - 1) / tiles, first = tile * each;
+  const int64_t places = min64(each, s->ow - first);
+  return (Ahead){next + first * place, next && places > 0 ? places : 0};
+}
+
 /* All tiles of a unit at `count` rows of places. */
 INLINE void unit_tiles(const GlowFilterGradientParams *s, const Tiles *t, const Unit *u,
                        float *total, float *sums, const float *x, const float *dy, int64_t count,
@@ -169,8 +185,11 @@ INLINE void unit_tiles(const GlowFilterGradientParams *s, const Tiles *t, const 
       GlowFilterGradientTileFn *fn = odd     ? small ? t->small_odd : t->full_odd
                                      : small ? t->small
                                              : t->full;
-      const int64_t rows = s->rows - small;
-      fn(GLOW_IN_LIBRARY(s) total, from, dy, sums, count, phase, x_next, dy_next);
+      const int64_t rows = s->rows - small, t_y = (u->part * s->runs + i) * tiles + k;
+      const Ahead a = ahead(s, x_next, s->a_place, u->output * tiles + k, s->outputs * tiles);
+      const Ahead d = ahead(s, dy_next, s->d_place, t_y, s->parts * s->runs * tiles);
+      fn(GLOW_IN_LIBRARY(s) total, from, dy, sums, count, phase, a.next, a.places, d.next,
+         d.places);
       from += rows;
       total += rows * COLUMNS;
       sums += rows * COLUMNS;
@@ -209,7 +228,7 @@ typedef struct Block {
  * where it is. */
 INLINE int64_t next_rows(const GlowFilterGradientParams *s, const Block *b, int64_t h,
                          int64_t count, bool direct, int64_t image, int64_t row) {
-  if (!direct || !s->fetch)
+  if (!direct)
     return 0;
   return h + count < s->oh ? count * row : b->last ? 0 : image - h * row;
 }

@@ -3,10 +3,6 @@
 #include "target/cpu/setup/cache.h"
 #include "target/cpu/setups.h"
 
-/* Outputs that have at most so many terms are read from memory about as fast as their terms are
- * computed, so reading has to go on meanwhile. */
-enum { FEW_TERMS = 256 };
-
 /* Whether every tap of every place is inside of X. */
 static bool stays_inside(const GlowFilterGradientParams *p) {
   return p->pt == 0 && p->pl == 0 && (p->oh - 1) * p->sh + (p->kh - 1) * p->dh < p->ih &&
@@ -46,7 +42,6 @@ static void set_blocks(const GlowCpuNumbers *cpu, GlowFilterGradientParams *p) {
   const int64_t kept = p->band < p->oh ? 2 * unit : unit;
   p->block = glow_max64(cpu->l2 / 2 / kept, 1);
   p->block = glow_min64(p->block, p->groups * p->parts * p->outputs);
-  p->fetch = p->ic * p->kh * p->kw <= FEW_TERMS;
 }
 
 static int64_t place_scratch(const GlowCpuNumbers *cpu, GlowFilterGradientParams *p) {
