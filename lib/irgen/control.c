@@ -3,11 +3,12 @@
  *   If     A buffer for each result stands before it. Each region fills these buffers at its end.
  *   Loop   A buffer for each carried value and one for the condition stand before it, filled. They
  *          take the place of the body's parameters, but for the iteration. The end of the body
- *          copies the next values into them. A stacked result of known extents is a buffer of
- *          zeros, into which each iteration puts its slice with a `scatter_nd` in place. Any other
+ *          copies the next values into them. A stacked result of known extents is a buffer,
+ *          into which each iteration puts its slice with a `scatter_nd` in place. Any other
  *          stacked result is a buffer with bounds, which grows by `append`. */
 #include "analysis/buffers.h"
 #include "ir/infer.h"
+#include "ir/loop.h"
 #include "irgen/irgen_internal.h"
 
 /* Starts a region of the program and sends instructions into it. */
@@ -113,8 +114,22 @@ static bool make_state(GlowIrgen *g, Loop *l) {
   return true;
 }
 
-/* Makes the buffers of stacked results; `proved` are the types of the loop's results. The verifier
- * assumes that the body may not run, so a stack of known extents is filled before the loop. */
+/* Zeros for a stack of known extents, since the body may not run. Where the number of iterations is
+ * a constant, each slice gets its values in the loop; zeros in the first one tell the verifier,
+ * which assumes of any body that it may not run, that the stack is written. */
+static bool fill_stack(GlowIrgen *g, const GlowNode *n, GlowValue *stack) {
+  GlowSplatMembers zeros = {.value = {.is_int = true}};
+  GlowDim dims[GLOW_MAX_RANK];
+  if (glow_loop_trips(n) > 0 && !n->pred.value && !stack->type->layout) {
+    memcpy(dims, stack->type->dims, stack->type->rank * sizeof *dims);
+    dims[0] = GLOW_EXACT(1);
+    stack = glow_irgen_view(g, NULL, stack,
+                            glow_type_with_dims(g->ctx, stack->type, stack->type->rank, dims));
+  }
+  return stack && glow_build_instr(&g->b, GLOW_OP_SPLAT, &stack, 1, NULL, 0, &zeros);
+}
+
+/* Makes the buffers of stacked results; `proved` are the types of the loop's results. */
 static bool make_stacks(GlowIrgen *g, Loop *l, const GlowType *const *proved) {
   l->stacks = GLOW_NEW_ARRAY(g->arena, GlowValue *, l->nstacked);
   for (uint32_t i = 0; i < l->nstacked; i++) {
@@ -123,9 +138,8 @@ static bool make_stacks(GlowIrgen *g, Loop *l, const GlowType *const *proved) {
     if (!v->uses)
       continue;
     if (glow_type_is_known(v->type) && v->type == proved[l->ncarried + i]) {
-      GlowSplatMembers zeros = {.value = {.is_int = true}};
       l->stacks[i] = glow_irgen_alloc(g, v, v->type);
-      if (!glow_build_instr(&g->b, GLOW_OP_SPLAT, &l->stacks[i], 1, NULL, 0, &zeros))
+      if (!fill_stack(g, l->n, l->stacks[i]))
         return false;
       continue;
     }

@@ -3,6 +3,7 @@
  *   If with equal regions, or Not in its condition   -> the region; the regions exchanged
  *   If that yields the same value from both regions  -> that value
  *   Loop that carries a value without changing it    -> the value itself
+ *   Loop that stacks a value twice                   -> once
  *   Loop that never runs                             -> its initial values
  *   Loop or Scan that runs a known, small number of times -> its body, so often
  *
@@ -246,6 +247,20 @@ static void drop_invariant(GlowPassRun *run, GlowNode *n) {
   }
 }
 
+/* Of stacked results whose slices are the same value, the first one serves the uses of all. */
+static void join_stacks(GlowPassRun *run, GlowNode *n) {
+  const GlowNode *end = end_of(n, 0);
+  for (uint32_t i = n->regions[0]->nparams - 2; i < n->nresults; i++)
+    for (uint32_t k = i + 1; k < n->nresults; k++) {
+      GlowValue *first = &n->results[i], *other = &n->results[k];
+      if (!other->uses || first->type != other->type ||
+          end->operands[i + 1].value != end->operands[k + 1].value)
+        continue;
+      glow_pass_changed(run, n, "'%%%s' stacks what '%%%s' does", other->name, first->name);
+      glow_value_replace_uses(other, first);
+    }
+}
+
 /* Gives a carried parameter the type that its initial value and its next value share. */
 static void narrow_params(GlowPassRun *run, GlowNode *n) {
   GlowBlock *body = n->regions[0];
@@ -270,6 +285,7 @@ static bool simplify(GlowNode *n, void *arg) {
   } else if (n->op == GLOW_OP_LOOP && !unroll(c, n)) {
     narrow_params(c->run, n);
     drop_invariant(c->run, n);
+    join_stacks(c->run, n);
   } else if (n->op == GLOW_OP_SCAN) {
     unroll(c, n);
   }
