@@ -42,6 +42,11 @@ static bool calls(const GlowLaneCall *c, GlowOp op) {
   return c->lane == glow_op_desc[op].lanes[GLOW_KIND_FLOAT];
 }
 
+/* Whether a sum is that of values a and b. */
+static bool adds(const GlowLaneCall *c, uint32_t a, uint32_t b) {
+  return (c->ins[0] == a && c->ins[1] == b) || (c->ins[0] == b && c->ins[1] == a);
+}
+
 static bool is_constant(const GlowBody *body, uint32_t v) {
   return v >= body->nparams && !body->calls[v - body->nparams].lane;
 }
@@ -75,11 +80,16 @@ static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
     const GlowLaneCall *c = &body->calls[k];
     if (!c->lane)
       continue;
-    if (body->kinds[body->nparams + k] != GLOW_KIND_FLOAT || !c->nins || c->ins[0] != v || limited)
+    if (body->kinds[body->nparams + k] != GLOW_KIND_FLOAT || !c->nins || limited)
       return false;
-    if (calls(c, GLOW_OP_ADD) && !added && extra && c->ins[1] == 1)
+    if (calls(c, GLOW_OP_ADD) && !added && extra && adds(c, v, 1)) {
       added = 1;
-    else if (calls(c, GLOW_OP_RELU)) /* -0 stays */
+      v = body->nparams + k;
+      continue;
+    }
+    if (c->ins[0] != v)
+      return false;
+    if (calls(c, GLOW_OP_RELU)) /* -0 stays */
       limited = true, code->below = -FLT_TRUE_MIN, code->low = 0;
     else if (calls(c, GLOW_OP_CLIP) && limit_of(body, c, 1, -INFINITY, &code->low) &&
              limit_of(body, c, 2, INFINITY, &code->high))
