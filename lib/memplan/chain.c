@@ -136,5 +136,5 @@ int64_t glow_chain_least(GlowArena *arena, const GlowChainStage *stages, uint32_
       }
       least[i * count + j] = best;
     }
-  return least[count - 1];
+  return count ? least[count - 1] : 0;
 }

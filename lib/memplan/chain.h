@@ -24,8 +24,8 @@ typedef struct GlowChainStage {
 
 enum { GLOW_CHAIN_SLOTS = 500, GLOW_CHAIN_MOST_STAGES = 96 };
 
-/* The least memory that a plan can do with. count is 1 to GLOW_CHAIN_MOST_STAGES, here and below.
- */
+/* The least memory that a plan can do with; 0 for no stages. count is at most
+ * GLOW_CHAIN_MOST_STAGES, here and below, and there at least 1. */
 int64_t glow_chain_least(GlowArena *arena, const GlowChainStage *stages, uint32_t count);
 
 /* The plans for all stretches in `memory` bytes, which are divided into slots; sizes are rounded up

@@ -125,8 +125,15 @@ static void check_chain(GlowContext *ctx) {
   glow_arena_destroy(arena);
 }
 
+static void check_empty(GlowContext *ctx) {
+  GlowArena *arena = glow_arena_create(ctx);
+  CHECK(glow_chain_least(arena, NULL, 0) == 0);
+  glow_arena_destroy(arena);
+}
+
 static void body(GlowContext *ctx, void *arg) {
   (void)arg;
+  check_empty(ctx);
   for (int i = 0; i < 60; i++)
     check_chain(ctx);
 }

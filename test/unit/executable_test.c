@@ -3,63 +3,12 @@
  * the same bits; runs allocate nothing; memory is what was promised; threads. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "glow/executable.h"
+#include "test/unit/counted_malloc.h"
 #include "test/unit/unit.h"
-
-/* ---- Allocations ----------------------------------------------------------------------------- */
-
-static atomic_ulong allocations, allocated; /* how many, and their bytes */
-
-/* Sanitizers have allocators of their own. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-
-#ifndef HAS_SANITIZER
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-
-static void count(size_t bytes) {
-  atomic_fetch_add(&allocations, 1);
-  atomic_fetch_add(&allocated, bytes);
-}
-
-/* Shared libraries find these functions in place of libc's only if they are not hidden. */
-#pragma GCC visibility push(default)
-void *malloc(size_t size) {
-  count(size);
-  return __libc_malloc(size);
-}
-void *calloc(size_t n, size_t size) {
-  count(n * size);
-  return __libc_calloc(n, size);
-}
-void *realloc(void *old, size_t size) {
-  count(size);
-  return __libc_realloc(old, size);
-}
-void *aligned_alloc(size_t alignment, size_t size) {
-  count(size);
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void **result, size_t alignment, size_t size) {
-  count(size);
-  *result = __libc_memalign(alignment, size);
-  return *result ? 0 : 12;
-}
-#pragma GCC visibility pop
-#endif
 
 /* ---- Models ---------------------------------------------------------------------------------- */
 
