@@ -3,11 +3,15 @@
 
 #include "analysis/buffers.h"
 #include "analysis/cost.h"
+#include "ops/infer.h"
 
 int64_t glow_turn_bytes(const GlowValue *v) {
   int64_t bytes = glow_buffer_bytes(v->type);
   return bytes < 0 ? 0 : bytes;
 }
+
+/* A value is small if it takes less than this part of the peak. */
+enum { SMALL = 4096 };
 
 static bool ends(const GlowNode *n) {
   return GLOW_HAS(glow_node_desc(n), TERMINATOR) || n->op == GLOW_OP_SAVE;
@@ -148,4 +152,36 @@ GlowTurn glow_turn_find(GlowArena *arena, GlowFunction *f) {
   number(arena, &t);
   find_turn(arena, &t);
   return t;
+}
+
+int64_t glow_turn_cost(const GlowNode *n) {
+  int64_t cost = glow_macs_hooks[n->op] ? glow_macs_hooks[n->op](n) : 0;
+  for (uint32_t i = 0; i < n->nresults && cost <= 0; i++)
+    cost = glow_type_is_static(n->results[i].type) ? glow_type_elements(n->results[i].type) : 0;
+  return cost < 0 ? 0 : cost;
+}
+
+bool glow_turn_is_small(const GlowTurn *t, const GlowValue *v) {
+  return v->def.node->op != GLOW_OP_BARRIER && glow_turn_bytes(v) < t->peak / SMALL;
+}
+
+GlowValue *glow_turn_value_before(const GlowTurn *t, const GlowNode *reader) {
+  for (uint32_t i = reader->order; i < t->nodes.count; i++) {
+    const GlowNode *n = t->nodes.data[i];
+    for (uint32_t k = 0; k < n->noperands; k++) {
+      GlowValue *v = n->operands[k].value;
+      if (v && v->kind == GLOW_VALUE_RESULT && v->def.node->order >= t->at &&
+          v->def.node->order < reader->order)
+        return v;
+    }
+  }
+  return NULL;
+}
+
+GlowNode *glow_turn_hold(GlowBuilder *b, const GlowValue *v, GlowValue *copy, GlowValue *after) {
+  GlowValue *ins[] = {copy, after};
+  GlowNode *barrier = glow_build(b, GLOW_OP_BARRIER, ins, after ? 2 : 1, NULL, v->name);
+  GLOW_CHECK(b->module->ctx, barrier, "a Barrier cannot be built");
+  barrier->order = 0;
+  return barrier;
 }

@@ -36,4 +36,16 @@ bool glow_turn_is_kept(const GlowTurn *t, const GlowValue *v);
  * none. */
 uint32_t glow_turn_last_use(const GlowValue *v, uint32_t limit);
 
+/* What it costs to run a node again: its multiply-accumulates, else the elements of a result. */
+int64_t glow_turn_cost(const GlowNode *n);
+/* Whether v is so small, beside all that is alive, that it stays: the statistics of a
+ * normalization, for example. */
+bool glow_turn_is_small(const GlowTurn *t, const GlowValue *v);
+/* The first value of the second part, computed before `reader`, that this or a later node reads:
+ * what a copy in front of `reader` has to wait for. NULL if there is none. */
+GlowValue *glow_turn_value_before(const GlowTurn *t, const GlowNode *reader);
+/* A Barrier at b, called like v, that lets v or a copy of it through behind `after`, which may be
+ * NULL. It counts as a node of the first part. */
+GlowNode *glow_turn_hold(GlowBuilder *b, const GlowValue *v, GlowValue *copy, GlowValue *after);
+
 #endif

@@ -1,6 +1,6 @@
-/* Counts allocations and their bytes at the level of malloc, whoever asks, in any thread: for one file of a
- * program. Sanitizers have allocators of their own, which nobody may replace; then the counts
- * stay 0. */
+/* Counts allocations and their bytes at the level of malloc, whoever asks, in any thread: for one
+ * file of a program. Sanitizers have allocators of their own, which nobody may replace; then the
+ * counts stay 0. */
 #ifndef GLOW_TEST_COUNTED_MALLOC_H
 #define GLOW_TEST_COUNTED_MALLOC_H
 
