@@ -36,7 +36,8 @@ bool glow_turn_is_kept(const GlowTurn *t, const GlowValue *v);
  * none. */
 uint32_t glow_turn_last_use(const GlowValue *v, uint32_t limit);
 
-/* What it costs to run a node again: its multiply-accumulates, else the elements of a result. */
+/* What it costs to run a node again: its multiply-accumulates, or as many as take the time that its
+ * results take. */
 int64_t glow_turn_cost(const GlowNode *n);
 /* Whether v is so small, beside all that is alive, that it stays: the statistics of a
  * normalization, for example. */

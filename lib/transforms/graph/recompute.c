@@ -2,99 +2,120 @@
  * computed again when they are needed, instead of being kept.
  *
  * The place of the text where most bytes are alive divides the function, behind -grad into a
- * forward and a backward part. Where a single value goes on, the first part is cut into stages. A
- * plan says which stages keep what the second part needs of them, and which run again, from the
- * value before them, in front of the first node that reads what they compute (lib/memplan/chain.h).
- * Small values stay, such as the statistics of a normalization, and copies read them. Before all
- * that, updates are put behind the derivatives that they read (transforms/early.h).
+ * forward and a backward part. The first part is a chain of stages, some of which keep what the
+ * second part needs, while others run again (transforms/stages.h); or it is values of which some
+ * are not kept, each by itself (transforms/dropped.h). Many such ways are tried on copies of the
+ * module. Before all that, updates are put behind the derivatives that they read
+ * (transforms/early.h).
  *
- * The copies have the names of the originals with numbers behind them. They read the value before
- * the first of their stages, or the inputs of the function, through Barriers, which wait for a
- * value of the second part: so no later pass merges copies with their originals, or starts them
- * earlier.
+ * The copies have the names of the originals with numbers behind them. They read what is kept
+ * through Barriers, which wait for a value of the second part: so no later pass merges copies with
+ * their originals, or starts them earlier.
  *
- * If no plan keeps the budget, loops are cut into segments, which keep what a segment starts with
- * and run again (transforms/segments.h): the loop that keeps most first, until a plan does.
+ * If no way keeps the budget, loops are cut into segments, which keep what a segment starts with
+ * and run again (transforms/segments.h): the loop that keeps most first, until a way does.
  *
  *   memory=SIZE   the most bytes of values that may be alive at one time; values that are returned
  *                 or saved do not count. Without the option, half of what is alive now
  *
  * Exact: a copy computes what its original does. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "analysis/cost.h"
 #include "support/sizes.h"
+#include "transforms/dropped.h"
 #include "transforms/early.h"
 #include "transforms/segments.h"
 #include "transforms/stages.h"
 #include "transforms/transforms.h"
 
 enum {
-  GRID = 8, /* plans that are tried at first, */
-  TRIES = 8 /* and those between the best of them and the next */
+  GRID = 8,      /* plans that are tried at first, */
+  TRIES = 8,     /* and those between the best of them and the next */
+  FEW = 6,       /* of so many values, all choices are tried */
+  REMOVALS = 32, /* of more, so many are tried to be kept after all */
 };
 
-/* A plan, and what comes of it. */
+/* What is kept, and what comes of that. */
 typedef struct Way {
   GlowStageStyle style;
-  const GlowChain *plan;
-  int64_t peak, work; /* of the function: bytes alive at one time, and cost */
+  int64_t memory;      /* of a plan for stages of this style; 0: */
+  const bool *dropped; /* which of the values that could be kept are not */
+  bool apart;          /* and whether they are computed again apart from each other */
+  int64_t peak, work;  /* of the function: bytes alive at one time, and cost */
 } Way;
 
-static void carry_out(GlowArena *arena, GlowFunction *f, const Way *way) {
-  GlowStages stages = glow_stages_find(arena, f, way->style);
-  glow_stages_apply(&stages, way->plan);
+/* False, with nothing done, if there is no plan in so little memory. */
+static bool carry_out(GlowArena *arena, GlowFunction *f, const Way *way) {
+  if (!way->memory) {
+    GlowKept kept = glow_kept_find(arena, f);
+    memcpy(kept.dropped, way->dropped, kept.values.count * sizeof *kept.dropped);
+    glow_kept_drop(&kept, way->apart);
+    return true;
+  }
+  GlowStages r = glow_stages_find(arena, f, way->style);
+  const GlowChain *plan = glow_chain_solve(arena, r.stages.data, r.stages.count, way->memory);
+  if (glow_chain_recomputed(plan) < 0)
+    return false;
+  glow_stages_apply(&r, plan);
+  return true;
 }
 
+static void release_arena(void *arena) { glow_arena_destroy(arena); }
+
 /* Sets what comes of the way, in a copy of the module. */
-static void measure(GlowArena *arena, const GlowFunction *f, Way *way) {
+static bool measure(const GlowFunction *f, Way *way) {
+  GlowArena *arena = glow_arena_create(f->module->ctx); /* tables of plans are large */
+  GlowDefer release;
+  glow_defer_push(f->module->ctx, &release, release_arena, arena);
   GlowModule *module = glow_module_clone(f->module);
   GlowFunction *copy = glow_module_function(module, f->name);
-  carry_out(arena, copy, way);
+  bool done = carry_out(arena, copy, way);
   way->peak = glow_turn_find(arena, copy).peak;
   way->work = 0;
   for (const GlowNode *n = copy->body->first; n; n = n->next)
     way->work += n->op == GLOW_OP_BARRIER ? 0 : glow_turn_cost(n);
   glow_module_destroy(module);
+  glow_defer_pop(f->module->ctx, &release, true);
+  return done;
 }
 
 /* ---- The pass -------------------------------------------------------------------------------- */
 
 /* The ways that were tried. */
 typedef struct Search {
-  GlowStages r;
+  GlowArena *arena;
+  GlowFunction *function;
   int64_t budget, least;
   Way *best; /* the one with the least work whose function stays within the budget; NULL: none */
 } Search;
 
-/* Whether the plan for `memory` bytes keeps the budget. */
-static bool fits(Search *s, int64_t memory) {
-  const GlowStages *r = &s->r;
-  Way *way = GLOW_NEW(r->arena, Way);
-  way->plan = glow_chain_solve(r->arena, r->stages.data, r->stages.count, memory > 0 ? memory : 1);
-  way->style = r->style;
-  if (glow_chain_recomputed(way->plan) < 0)
+/* Whether a way keeps the budget. */
+static bool fits(Search *s, Way way) {
+  if (!measure(s->function, &way))
     return false;
-  measure(r->arena, r->turn.function, way);
-  s->least = way->peak < s->least ? way->peak : s->least;
-  if (way->peak > s->budget)
+  s->least = way.peak < s->least ? way.peak : s->least;
+  if (way.peak > s->budget)
     return false;
-  if (!s->best || way->work < s->best->work)
-    s->best = way;
+  if (!s->best || way.work < s->best->work) {
+    s->best = GLOW_NEW(s->arena, Way);
+    *s->best = way;
+  }
   return true;
 }
 
 /* Where stages overlap, the memory of a plan is more or less than what is alive, and the plan with
  * the least memory need not be the one with the least alive: so plans between the least memory and
  * what is alive now are tried, first some that lie even, then those above the last that fits. */
-static void try_plans(Search *s) {
-  uint32_t count = s->r.stages.count;
-  int64_t high = s->r.turn.peak;
-  int64_t low = glow_chain_least(s->r.arena, s->r.stages.data, count);
+static void try_plans(Search *s, const GlowStages *r) {
+  uint32_t count = r->stages.count;
+  int64_t high = r->turn.peak;
+  int64_t low = glow_chain_least(s->arena, r->stages.data, count);
   low += low * count / GLOW_CHAIN_SLOTS + 1; /* sizes are rounded up to slots */
   int64_t step = (high - low) / GRID, good = -1;
   for (int64_t i = 0; i < GRID && (step > 0 || i == 0); i++)
-    if (fits(s, low + i * step))
+    if (fits(s, (Way){.style = r->style, .memory = low + i * step}))
       good = i;
   if (good < 0)
     return;
@@ -102,23 +123,100 @@ static void try_plans(Search *s) {
   high = low + step;
   for (int i = 0; i < TRIES && low < high; i++) {
     int64_t middle = low + (high - low) / 2;
-    if (fits(s, middle))
+    if (fits(s, (Way){.style = r->style, .memory = middle}))
       low = middle + 1;
     else
       high = middle;
   }
 }
 
+static double worth_of(GlowKept *k, uint32_t i) {
+  return (double)glow_turn_bytes(k->values.data[i]) / (1 + (double)glow_kept_cost(k, i));
+}
+
+/* The order in which values are worth not to be kept: each time the one with the most bytes for the
+ * work, if those before it are not kept. The work only grows, so that a value which is still the
+ * best when it is looked at again is the best of all. */
+static uint32_t *order_of(Search *s, GlowKept *k) {
+  uint32_t *order = GLOW_NEW_ARRAY(s->arena, uint32_t, k->values.count);
+  double *worth = GLOW_NEW_ARRAY(s->arena, double, k->values.count);
+  for (uint32_t i = 0; i < k->values.count; i++)
+    worth[i] = worth_of(k, i);
+  for (uint32_t n = 0; n < k->values.count;) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < k->values.count; i++)
+      best = worth[i] > worth[best] ? i : best;
+    double now = worth_of(k, best);
+    if (now < worth[best]) {
+      worth[best] = now;
+      continue;
+    }
+    order[n++] = best;
+    k->dropped[best] = true;
+    worth[best] = -1;
+  }
+  return order;
+}
+
+/* A choice of values: the first `count` of the order, or those that a number has as bits. */
+static bool *choose(Search *s, const GlowKept *k, const uint32_t *order, uint32_t count) {
+  bool *dropped = GLOW_NEW_ARRAY(s->arena, bool, k->values.count + 1);
+  for (uint32_t i = 0; i < k->values.count; i++)
+    if (order ? i < count : count >> i & 1)
+      dropped[order ? order[i] : i] = true;
+  return dropped;
+}
+
+/* Tries which values are not kept: all choices of a few; of more, the fewest in an order that keep
+ * the budget, and then to keep some of them after all. */
+static void try_values(Search *s, bool apart) {
+  GlowKept k = glow_kept_find(s->arena, s->function);
+  uint32_t low = 1, high = k.values.count + 1;
+  if (k.turn.at == 0)
+    return;
+  for (uint32_t i = 1; k.values.count <= FEW && i < 1u << k.values.count; i++)
+    fits(s, (Way){.dropped = choose(s, &k, NULL, i), .apart = apart});
+  if (k.values.count <= FEW)
+    return;
+  const uint32_t *order = order_of(s, &k);
+  for (uint32_t i = 1; i <= 2 * GRID && high > k.values.count; i++) {
+    uint32_t count = (i * k.values.count + 2 * GRID - 1) / (2 * GRID);
+    if (count >= low && fits(s, (Way){.dropped = choose(s, &k, order, count), .apart = apart}))
+      high = count;
+    else
+      low = count + 1;
+  }
+  if (high > k.values.count)
+    return;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (fits(s, (Way){.dropped = choose(s, &k, order, middle), .apart = apart}))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  bool *dropped = choose(s, &k, order, high);
+  for (uint32_t i = high; i-- > 0 && high - i <= REMOVALS;) {
+    bool *fewer = GLOW_NEW_ARRAY(s->arena, bool, k.values.count);
+    memcpy(fewer, dropped, k.values.count);
+    fewer[order[i]] = false;
+    if (fits(s, (Way){.dropped = fewer, .apart = apart}))
+      dropped = fewer;
+  }
+}
+
 /* The way with the least work, of those tried, whose function stays within the budget. NULL if none
  * does. Lowers *least to the fewest bytes alive that were seen. */
 static const Way *find_way(GlowArena *arena, GlowFunction *f, int64_t budget, int64_t *least) {
-  Search s = {.budget = budget, .least = *least};
+  Search s = {.arena = arena, .function = f, .budget = budget, .least = *least};
   for (int i = 0; i < 4; i++) {
-    s.r =
+    GlowStages r =
         glow_stages_find(arena, f, (GlowStageStyle){.keeps_behind = i % 2, .cuts_anywhere = i / 2});
-    if (s.r.turn.at && (i < 2 || s.r.stages.count < GLOW_CHAIN_MOST_STAGES / 2))
-      try_plans(&s);
+    if (r.turn.at && (i < 2 || r.stages.count < GLOW_CHAIN_MOST_STAGES / 2))
+      try_plans(&s, &r);
   }
+  try_values(&s, false);
+  try_values(&s, true);
   *least = s.least;
   return s.best;
 }
