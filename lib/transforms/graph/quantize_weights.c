@@ -3,9 +3,10 @@
  *   y = MatMul(x, W)   becomes   y = MatMul(x, DequantizeLinear(W.i4, W.scale) {axis = 0, block =
  * 32})
  *
- * and likewise for FullyConnected. `block` rows of a column share a scale, the largest magnitude
- * among them over 7 or 127, at least 2^-60. Scales and integers are algebra in `eval` constants.
- * Only constant matrices of at least `block` rows are rounded, each once.
+ * and likewise for FullyConnected. `block` rows of a column share a scale: the number of the
+ * largest magnitude among them over -8 or -128, so that it takes the one integer that has no
+ * opposite; 2^-60 for less. Scales and integers are algebra in `eval` constants. Only constant
+ * matrices of at least `block` rows are rounded, each once.
  *
  * Requested: weights are rounded. */
 #include "transforms/quantize/quantize.h"
@@ -18,27 +19,30 @@ typedef struct Narrow {
   GlowMap *made; /* W to what stands for it */
 } Narrow;
 
-static GlowValue *reduced(GlowBuilder *b, const GlowNode *n, GlowValue *v) {
+static GlowValue *reduced(GlowBuilder *b, const GlowNode *n, GlowOp op, GlowValue *v) {
   int64_t axis = 1;
-  return v ? glow_build_reduce(b, GLOW_OP_REDUCE_MAX, v,
-                               glow_constant_ints(b->module, n, "axis", &axis, 1))
-           : NULL;
+  return v ? glow_build_reduce(b, op, v, glow_constant_ints(b->module, n, "axis", &axis, 1)) : NULL;
 }
 
-/* [blocks, columns]: the largest magnitude of each block over the largest integer. */
+/* [blocks, columns]: the number of the largest magnitude of each block over the least integer. */
 static GlowValue *build_scale(Narrow *w, GlowNode *n, GlowValue *old) {
   GlowEval e = glow_eval_create(w->run->module, w->run->arena, n);
   GlowBuilder *b = &e.builder;
   int64_t rows = old->type->dims[0].size, columns = old->type->dims[1].size;
   int64_t blocks = (rows + w->block - 1) / w->block, parts[] = {blocks, w->block, columns};
   GlowValue *v = glow_build_padded(b, n, glow_eval_copy(&e, old), 0, 0, blocks * w->block - rows);
-  v = v ? glow_build_shaped(b, n, glow_then1(b, GLOW_OP_ABS, v, NULL), 3, parts) : NULL;
+  v = v ? glow_build_shaped(b, n, v, 3, parts) : NULL;
+  GlowValue *high = reduced(b, n, GLOW_OP_REDUCE_MAX, v);
+  GlowValue *low = reduced(b, n, GLOW_OP_REDUCE_MIN, v);
+  GlowValue *falls = glow_then2(b, GLOW_OP_GREATER, glow_then1(b, GLOW_OP_NEG, low, NULL), high);
+  v = glow_then3(b, GLOW_OP_WHERE, falls, low, high);
   int64_t dims[] = {blocks, columns};
-  v = reduced(b, n, v);
   v = v ? glow_build_shaped(b, n, v, 2, dims) : NULL;
-  GlowValue *steps = glow_build_scalar(b, GLOW_KIND_FLOAT, w->bits == 4 ? 7 : 127);
+  v = glow_then2(b, GLOW_OP_DIV, v,
+                 glow_build_scalar(b, GLOW_KIND_FLOAT, w->bits == 4 ? -8 : -128));
   GlowValue *least = glow_build_scalar(b, GLOW_KIND_FLOAT, (double)GLOW_LEAST_SCALE);
-  v = glow_then2(b, GLOW_OP_MAX, glow_then2(b, GLOW_OP_DIV, v, steps), least);
+  GlowValue *size = glow_then1(b, GLOW_OP_ABS, v, NULL);
+  v = glow_then3(b, GLOW_OP_WHERE, glow_then2(b, GLOW_OP_LESS, size, least), least, v);
   return v ? &glow_eval_finish(&e, v, glow_str_printf(w->run->ctx, "%s.scale", old->name))->value
            : NULL;
 }

@@ -17,10 +17,12 @@ X = RNG.normal(size=(6, 10)).astype(F)
 
 
 def stored(bits, block=4):
-    top = 7 if bits == 4 else 127
+    least = -8 if bits == 4 else -128
     parts = [W[i:i + block] for i in range(0, len(W), block)]
-    scales = np.array([np.maximum(abs(p).max(0) / F(top), F(2.0**-60)) for p in parts])
-    q = np.vstack([np.rint(p / s) for p, s in zip(parts, scales)])
+    ends = [np.take_along_axis(p, abs(p).argmax(0)[None], 0)[0] for p in parts]
+    scales = np.array([np.where(abs(e) < -least * 2.0**-60, F(2.0**-60), e / F(least)) for e in ends], F)
+    q = np.vstack([np.clip(np.rint(p / s), least, -least - 1) for p, s in zip(parts, scales)])
+    assert (q == least).any() and (scales < 0).any() and (scales > 0).any()
     return q.astype(int), np.repeat(scales, block, 0)[:len(W)]
 
 
