@@ -94,20 +94,22 @@ static inline float glow_logf(float x) {
   return x < 0 ? __builtin_nanf("") : p;
 }
 
-/* With g = (1 - e^-2|x|) / 2, whose relative error is small near zero too, tanh |x| is g + g q for
- * q = g / (1 - g). The powers of -2 are in the coefficients; h is 2^n / 2. */
+/* With 2 |x| = n ln 2 + 2 r, h = 2^n / 2 and p = (1 - e^-2r) / 2, tanh |x| is (h - 1/2 + p) / (h +
+ * 1/2 - p): numerator and denominator lie on both sides of a power of two, and the errors of
+ * rounding them are small where they are added up. The powers of -2 are in the coefficients. */
 static inline float glow_tanhf(float x) {
   const float bias = GLOW_BIASED_F - 1.0f;
   float a = glow_fabsf(x), t = a > 9.5f ? 9.5f : a;
-  float shifted = glow_fmaf(t, -2.0f * GLOW_LOG2E_F, bias), n = shifted - bias;
-  float r = glow_fmaf(n, 0.5f * GLOW_LN2_HI_F, t), h = glow_power_f(shifted), p = -0x1.6cd0eep-4f;
-  p = glow_fmaf(p, r, 0x1.1229fcp-2f);
-  p = glow_fmaf(p, r, -0x1.55553ap-1f);
-  p = glow_fmaf(p, r, 0x1.5554aep0f);
-  p = glow_fmaf(p, r, -2.0f);
-  p = glow_fmaf(p, r * r, r + r);
-  float g = glow_fmaf(h, p, 0.5f - h), q = g / (1.0f - g);
-  return glow_copysignf(glow_fmaf(g, q, g), x);
+  float shifted = glow_fmaf(t, 2.0f * GLOW_LOG2E_F, bias), n = shifted - bias;
+  float r = glow_fmaf(n, -0.5f * GLOW_LN2_HI_F, t), h = glow_power_f(shifted);
+  float p = -0x1.6cd0eep-5f;
+  p = glow_fmaf(p, r, 0x1.1229fcp-3f);
+  p = glow_fmaf(p, r, -0x1.55553ap-2f);
+  p = glow_fmaf(p, r, 0x1.5554aep-1f);
+  p = glow_fmaf(p, r, -1.0f);
+  p = glow_fmaf(p, r * r, r);
+  float y = ((h - 0.5f) + p) / ((h + 0.5f) - p);
+  return glow_float_from_bits(glow_float_bits(y) | (glow_float_bits(x) & 0x80000000u));
 }
 
 /* 2^n and *one = 1, both divided by 2^(n / 2), so that neither overflows, for |n| <= 254 and
