@@ -12,6 +12,7 @@
 #include "narrow_results.h"
 #include "narrow_squares.h"
 #include "narrow_sums.h"
+#include "narrow_winograd.h"
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
@@ -178,6 +179,19 @@ INLINE void narrow_orders(Unit *u, float *scratch, int64_t columns) {
 #endif
 }
 
+/* What sums need of `columns` filters first: transformed filters, or orders. */
+INLINE void narrow_prepare(Unit *u, float *scratch, int64_t columns) {
+#if NARROW_PROVES
+  const GlowNarrowParams *p = u->p;
+  ROLLED for (int64_t i = 0; p->tiled && i < columns; i += DOT_PANEL)
+      narrow_winograd_filters(u->filters + i / DOT_PANEL * narrow_winograd_panel(p),
+                              u->w + i / DOT_PANEL * u->panel, p->tap);
+  if (p->tiled)
+    return;
+#endif
+  narrow_orders(u, scratch, columns);
+}
+
 /* ---- Units ----------------------------------------------------------------------------------- */
 
 /* All tiles of a row by the filters of a tile. */
@@ -209,6 +223,12 @@ INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *s
     narrow_band_of_squares(u, rows, columns, sums, y, add);
     return;
   }
+#if NARROW_PROVES
+  if (p->tiled) {
+    narrow_winograd_rows(u, rows, columns, sums, y, add);
+    return;
+  }
+#endif
   Unit panel = *u;
   ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS) {
 #if NARROW_PROVES
@@ -222,15 +242,18 @@ INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *s
   }
 }
 
-/* Makes the wide form of the rows that output rows of band b read, where sums need it; `wide_of` is
- * the band that it is of already. The band that it is of then. */
+/* Makes the wide form, or the transformed one, of the rows that output rows of band b read, where
+ * sums need it; `wide_of` is the band that it is of already. The band that it is of then. */
 INLINE int64_t narrow_wide_band(const Unit *u, int64_t rows, int64_t b, int64_t wide_of) {
 #if NARROW_PROVES
   const GlowNarrowParams *p = u->p;
-  if (u->wides && b != wide_of) {
+  if (b == wide_of || !(p->tiled || u->wides))
+    return wide_of;
+  if (p->tiled)
+    narrow_winograd_band(u, rows);
+  else
     narrow_wide_x(u->wide_x, u->band, ((rows - 1) * p->sh + (p->kh - 1) * p->dh + 1) * u->row);
-    return b;
-  }
+  return b;
 #endif
   return wide_of;
 }
@@ -254,6 +277,9 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
   u.band = band;
   u.wide_x = (int16_t *)(void *)(scratch + p.wide_at);
   u.wide_w = (int16_t *)(void *)(scratch + p.panel_at);
+  u.filters = (int16_t *)(void *)(scratch + p.filters_at);
+  u.places = (int16_t *)(void *)(scratch + p.places_at);
+  u.products = (int32_t *)(void *)(scratch + p.products_at);
   const bool by_part = NARROW_PROVES || (NARROW_SQUARES && p.step);
   narrow_configure(&p);
   ROLLED for (int64_t i = begin; i < end; i++) {
@@ -273,7 +299,7 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
                      narrow_float(numbers.scale));
       narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns,
                      narrow_float(numbers.shift));
-      narrow_orders(&u, bias + p.columns, columns);
+      narrow_prepare(&u, bias + p.columns, columns);
       u.packs = narrow_packs(&u, columns);
       u.nan = !u.packs && (!narrow_finite(scale, columns) || !narrow_finite(bias, columns));
     }

@@ -79,6 +79,8 @@ typedef struct Unit {
   const NarrowX *band;       /* which read the wide form of this copy, */
   int16_t *wide_x;           /* here, */
   int16_t *wide_w;           /* and those of the panel at work, in their order */
+  int16_t *filters, *places; /* of Winograd's algorithm: transformed filters and input, */
+  int32_t *products;         /* and what they give */
 } Unit;
 
 /* `count` neighbours of X. */

@@ -4,6 +4,8 @@
 #include "target/cpu/setups.h"
 
 enum { PANEL = 16, GROUP = 4, FEW_UNITS = 8, FEW_PIXELS = 16, LEAST_COLUMNS = 64, LINE = 64 };
+/* Of tiles by Winograd's algorithm: numbers of one, groups of channels at most, outputs. */
+enum { PLACES = 16, MOST_TAP = 256, FEW_TILED = 64 };
 
 static int64_t lines(int64_t bytes) { return glow_div_up(bytes, LINE) * LINE; }
 
@@ -88,7 +90,7 @@ static bool leaves_input(const GlowNarrowParams *p) {
 /* Bytes of what proofs leave: where groups are, a spare list, and lists of all panels. */
 static int64_t proofs(const GlowCpuNumbers *cpu, const GlowNarrowParams *p) {
   int64_t groups = p->kh * p->runs * p->run, list = 4;
-  if (!glow_narrow_proves(cpu))
+  if (!glow_narrow_proves(cpu) || p->tiled)
     return 0;
   return lines(groups * (8 + list) + p->columns / PANEL * (groups + 2) * list);
 }
@@ -144,6 +146,36 @@ static void cut_for_squares(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
       p->images * p->bands == 1 ? glow_div_up(2 * PANEL * GROUP * p->step / LINE, blocks) : 0;
 }
 
+/* Whether sums of machines that prove are those of Winograd's F(2x2, 3x3): windows of 3x3, channels
+ * in whole registers, few enough that sums stay in 32 bits, and some tiles for each transformed
+ * filter. */
+static bool is_tiled(const GlowCpuNumbers *cpu, const GlowNarrowParams *p) {
+  return glow_narrow_proves(cpu) && p->kh == 3 && p->kw == 3 && p->sh == 1 && p->sw == 1 &&
+         p->dh == 1 && p->dw == 1 && p->tap % 4 == 0 && p->tap <= MOST_TAP && p->oh > 1 &&
+         p->ow > 1 && p->images * p->oh * p->ow >= FEW_TILED;
+}
+
+/* Bands of whole tiles, the transformed form of which fills a quarter of the second level of cache,
+ * and filters half of it. */
+static void cut_for_tiles(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
+  int64_t room = p->tap * GROUP, row = glow_div_up(p->ow, 2) * PLACES * room * 2;
+  int64_t rows = glow_min64(cpu->l2 / 4 / row, glow_div_up(p->band, 2));
+  p->band = 2 * glow_max64(rows, 1);
+  p->bands = glow_div_up(p->oh, p->band);
+  int64_t panels = glow_max64(cpu->l2 / 2 / (PLACES * room * PANEL * 2), 1);
+  p->columns = glow_min64(p->columns, panels * PANEL);
+}
+
+/* Where transformed filters, input and products are, from `at` on. Bytes of scratch memory. */
+static int64_t place_tiles(const GlowCpuNumbers *cpu, GlowNarrowParams *p, int64_t at) {
+  int64_t room = p->tap * GROUP, most = glow_narrow_pixels(cpu);
+  int64_t tiles = glow_div_up(p->band / 2 * glow_div_up(p->ow, 2), most) * most;
+  p->filters_at = lines(at);
+  p->places_at = p->filters_at + p->columns * PLACES * room * 2;
+  p->products_at = p->places_at + tiles * PLACES * room * 2;
+  return p->products_at + tiles * PLACES * PANEL * 4;
+}
+
 void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup *setup) {
   int64_t room = p->tap * GROUP;
   p->copied =
@@ -157,16 +189,22 @@ void glow_setup_narrow(const GlowCpuNumbers *cpu, GlowNarrowParams *p, GlowSetup
     cut_for_squares(cpu, p);
   else
     cut_for_registers(cpu, p);
+  p->tiled = is_tiled(cpu, p);
+  if (p->tiled)
+    cut_for_tiles(cpu, p);
   p->columns = glow_div_up(p->columns, 2 * PANEL) * 2 * PANEL;
   p->parts = glow_div_up(p->oc, p->columns);
-  int64_t rows = (p->band - 1) * p->sh + (p->kh - 1) * p->dh + 1;
+  int64_t rows = (p->band - 1) * p->sh + (p->kh - 1) * p->dh + 1 + p->tiled;
   int64_t sums = cpu->squares ? 2 * GLOW_SQUARE : cpu->tile_pixels;
   p->band_at = lines(sums * 2 * PANEL * 4) + lines(3 * p->columns * 4) + proofs(cpu, p);
   int64_t elements = (rows * p->line + GLOW_SQUARE * p->sw) * room;
-  bool wide = glow_narrow_proves(cpu);
+  bool wide = glow_narrow_proves(cpu) && !p->tiled;
   p->wide_at = wide ? p->band_at + lines(elements) : 0;
   p->panel_at = wide ? p->wide_at + lines(2 * elements) : 0;
   setup->units = p->images * p->bands * p->parts;
   setup->scratch = wide ? p->panel_at + 2 * p->kh * p->runs * p->run * GROUP * PANEL
                         : p->band_at + lines(2 * elements);
+  p->filters_at = p->places_at = p->products_at = 0;
+  if (p->tiled)
+    setup->scratch = place_tiles(cpu, p, setup->scratch);
 }
