@@ -11,8 +11,8 @@
  *     yield go, dh..., sums + what this iteration adds
  *
  * The tapes are further stacked results of the loop, one for each carried value that the copy
- * reads, and one for each of its products that takes more work than to store it. T is the extent of
- * a tape, or the trip count where that is known.
+ * reads, and one for each of its products that takes more work than to store it, with what the body
+ * adds to the product. T is the extent of a tape, or the trip count where that is known.
  *
  * A captured value that the body only reads as slice i, or as slice T - 1 - i, in iteration i gets
  * no sum: its derivative is what the iterations yield for their slices, stacked. */
@@ -233,13 +233,33 @@ static bool is_work(const GlowNode *n) {
   return glow_macs_hooks[n->op](n) / WORK_FOR_A_BYTE >= glow_type_bytes(n->results[0].type);
 }
 
+/* What the body makes of a product by adding to it: the copy then needs neither the product nor what
+ * is added. */
+static GlowValue *sum_of(GlowValue *product) {
+  GlowValue *v = product;
+  for (GlowNode *add; v->uses && !v->uses->next; v = &add->results[0]) {
+    add = v->uses->user;
+    if (add->op != GLOW_OP_ADD || add->block != glow_value_block(v) || add->pred.value ||
+        add->results[0].type != v->type)
+      break;
+  }
+  return v;
+}
+
+static void add_source(Reverse *r, GlowValue *v) {
+  for (uint32_t i = 0; i < r->sources.count; i++)
+    if (r->sources.data[i] == v)
+      return; /* the sum of two products */
+  glow_vec_push(r->s->arena, &r->sources, v);
+}
+
 static void find_sources(Reverse *r) {
   const GlowBlock *from = r->n->regions[0];
   for (uint32_t k = 2; k < from->nparams; k++)
     glow_vec_push(r->s->arena, &r->sources, from->params[k]);
   for (GlowNode *k = from->first; k; k = k->next)
     if (is_work(k))
-      glow_vec_push(r->s->arena, &r->sources, &k->results[0]);
+      add_source(r, sum_of(&k->results[0]));
   r->starts = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, r->sources.count + 1);
   r->tapes = GLOW_NEW_ARRAY(r->s->arena, GlowValue *, r->sources.count + 1);
 }
