@@ -95,15 +95,18 @@ static void push_list(Tables *t, const GlowResizeAxis *a, uint32_t axis, int64_t
   } else if (!a->same) {
     glow_resize_taps(t->plan, a, i, &taps);
   }
+  int64_t first = 0, end = 0; /* of the taps with a weight */
   for (int64_t k = 0; k < taps.count; k++) {
     if (weights[k] == 0)
       continue;
+    first = end ? first : k;
+    end = k + 1;
     push(t, taps.first + k);
     push(t, (int64_t)glow_double_bits(weights[k]));
     t->table.data[start]++;
   }
-  if (taps.count > t->params.span[axis])
-    t->params.span[axis] = taps.count;
+  if (end - first > t->params.span[axis])
+    t->params.span[axis] = end - first;
 }
 
 /* Appends the indices and weights of the last axis once more, if its lists have one element or two

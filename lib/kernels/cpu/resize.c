@@ -173,13 +173,11 @@ INLINE bool is_halved(const GlowResizeParams *p) {
   return !others;
 }
 
-/* Resamples a row of X along the last axis, in double. */
-#define ROW(kind, S, LOAD)                                                                         \
-  APART void row_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,               \
-                        double *restrict to) {                                                     \
-    if (!p->changes[2]) {                                                                          \
-      EACH(p->in[2] * p->run) to[l] = LOAD(x[l]);                                                  \
-    } else if (halved) {                                                                           \
+/* Resamples a row of X along the last axis, in double, where each sum has one element or two. */
+#define PAIRS(kind, S, LOAD)                                                                       \
+  INLINE void pairs_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,            \
+                           double *restrict to) {                                                  \
+    if (halved) {                                                                                  \
       const int64_t n = p->out[2], *weights = p->table + p->pairs + 2 * n;                         \
       EACH(n) {                                                                                    \
         const double w = glow_double_from_bits((uint64_t)weights[l]);                              \
@@ -188,7 +186,7 @@ INLINE bool is_halved(const GlowResizeParams *p) {
         const double both = glow_fma(v, LOAD(x[2 * l + 1]), one);                                  \
         to[l] = v != 0 ? both : one;                                                               \
       }                                                                                            \
-    } else if (p->pairs) {                                                                         \
+    } else {                                                                                       \
       const int64_t n = p->out[2], *first = p->table + p->pairs, *second = first + n;              \
       const int64_t *weights = second + n;                                                         \
       EACH(n) {                                                                                    \
@@ -198,6 +196,17 @@ INLINE bool is_halved(const GlowResizeParams *p) {
         const double both = glow_fma(v, LOAD(x[second[l]]), one);                                  \
         to[l] = v != 0 ? both : one;                                                               \
       }                                                                                            \
+    }                                                                                              \
+  }
+
+/* Any row. */
+#define ROW(kind, S, LOAD)                                                                         \
+  INLINE void row_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,              \
+                         double *restrict to) {                                                    \
+    if (!p->changes[2]) {                                                                          \
+      EACH(p->in[2] * p->run) to[l] = LOAD(x[l]);                                                  \
+    } else if (p->pairs) {                                                                         \
+      pairs_##kind(p, halved, x, to);                                                              \
     } else if (p->run == 1) {                                                                      \
       ROLLED for (int64_t i = 0; i < p->out[2]; i++) {                                             \
         const int64_t *list = list_of(p, 2, i);                                                    \
@@ -309,8 +318,12 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
 #define SUM_ROWS(at) sum_rows(p, &r, planes, lines, at, sums)
 #define SUM_LINES(at) sum_lines(&r, lines, at, sums)
 
-/* Rows [begin, end) of maps in which sums have two neighbours at most along both axes. */
+/* Rows [begin, end) of maps in which sums have two neighbours at most along both axes. Library code
+ * has this for the kinds of pictures and activations. */
 #define MAPS(kind, S, STORE)                                                                       \
+  APART void row_of_pairs_##kind(const GlowResizeParams *p, bool halved, const S *x, double *to) { \
+    pairs_##kind(p, halved, x, to);                                                                \
+  }                                                                                                \
   INLINE void maps_##kind(const GlowResizeParams *p, bool halved, const Rows *rows, S *y,          \
                           const S *from, int64_t begin, int64_t end) {                             \
     const int64_t size = p->out[2] * p->run, lines = p->out[1], mask = p->span[1] - 1;             \
@@ -323,7 +336,7 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
         const int64_t id = first + list_index(list, b), slot = list_index(list, b) & mask;         \
         double *row = rows->data + slot * rows->size;                                              \
         if (have[slot] != id)                                                                      \
-          row_##kind(p, halved, from + id * next, row);                                            \
+          row_of_pairs_##kind(p, halved, from + id * next, row);                                   \
         have[slot] = id;                                                                           \
         rows->list[b] = row;                                                                       \
       }                                                                                            \
@@ -335,7 +348,8 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
   }
 #define SUM_LINE(at) sum_lines(rows, list, at, sums)
 
-#define RESIZE(kind, S, LOAD, STORE)                                                               \
+#define RESIZE(kind, S, LOAD, STORE, HAS_MAPS)                                                     \
+  PAIRS(kind, S, LOAD)                                                                             \
   ROW(kind, S, LOAD)                                                                               \
   MAPS(kind, S, STORE)                                                                             \
   void glow_resize_##kind(const GlowResizeParams *p, void *const *ptrs, int64_t begin,             \
@@ -344,7 +358,8 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
     const S fill = (S)FILL_##S(p->fill);                                                           \
     const Rows r = rows_in(p, scratch);                                                            \
     const bool halved = is_halved(p);                                                              \
-    if (IN_LIBRARY && !p->changes[0] && p->changes[1] && p->span[1] <= 2 && !p->fills) {           \
+    if (HAS_MAPS && IN_LIBRARY && p->pairs && !p->changes[0] && p->changes[1] &&                   \
+        p->span[1] <= 2 && !p->fills) {                                                            \
       maps_##kind(p, halved, &r, ptrs[0], ptrs[1], begin, end);                                    \
       return;                                                                                      \
     }                                                                                              \
@@ -397,9 +412,9 @@ static inline int8_t to_i8(double v) {
   int64_t i = glow_trunc_i64(v);
   return (int8_t)(i > 127 ? 127 : i < -128 ? -128 : i);
 }
-RESIZE(float, float, WIDEN, TO_FLOAT)
-RESIZE(double, double, WIDEN, TO_DOUBLE)
-RESIZE(float16, uint16_t, WIDEN_HALF, glow_half_from_double)
-RESIZE(bfloat16, uint16_t, WIDEN_BFLOAT, glow_bfloat_from_double)
-RESIZE(u8, uint8_t, WIDEN, to_u8)
-RESIZE(i8, int8_t, WIDEN, to_i8)
+RESIZE(float, float, WIDEN, TO_FLOAT, 1)
+RESIZE(double, double, WIDEN, TO_DOUBLE, 0)
+RESIZE(float16, uint16_t, WIDEN_HALF, glow_half_from_double, 0)
+RESIZE(bfloat16, uint16_t, WIDEN_BFLOAT, glow_bfloat_from_double, 0)
+RESIZE(u8, uint8_t, WIDEN, to_u8, 1)
+RESIZE(i8, int8_t, WIDEN, to_i8, 1)
