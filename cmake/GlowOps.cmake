@@ -11,7 +11,7 @@ set(GLOW_OPS_GEN_DIR ${GLOW_GEN_DIR}/ops)
 file(MAKE_DIRECTORY ${GLOW_OPS_GEN_DIR})
 
 # The kernel table. A file may use what those before it declare.
-set(GLOW_KERNEL_TABLE kernels conv matmul bytes indices reduce pool lines move sample elements)
+set(GLOW_KERNEL_TABLE kernels conv matmul bytes bf16 indices reduce pool lines move sample elements)
 list(TRANSFORM GLOW_KERNEL_TABLE REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/lib/kernels/\\1.ops")
 
 # glow_kernel_table(GENERATOR OUTPUT [FILES...]): runs it over the kernel table, or another one;

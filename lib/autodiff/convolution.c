@@ -249,10 +249,11 @@ static bool by_bias(GlowGrad *g, GlowValue *dy) {
 bool glow_grad_convolution(GlowGrad *g) {
   const GlowConvolutionMembers *m = g->n->members;
   GlowValue *x = glow_grad_in(g, 0), *w = glow_grad_in(g, 1), *dy = g->dy[0];
-  if (m->strategy == GLOW_CONV_STRATEGY_WINOGRAD) {
+  if (m->strategy != GLOW_CONV_STRATEGY_DIRECT) {
+    bool winograd = m->strategy == GLOW_CONV_STRATEGY_WINOGRAD;
     glow_error(g->b->module->ctx, glow_node_loc(g->n),
-               "Convolution with strategy = winograd has no derivative; differentiate before "
-               "-winograd");
+               "Convolution with strategy = %s has no derivative; differentiate before -%s",
+               winograd ? "winograd" : "bf16", winograd ? "winograd" : "use-bf16");
     return false;
   }
   if (x->type->unranked)

@@ -66,6 +66,11 @@ static GlowValue *all_rows(const GlowGrad *g, GlowValue *v) {
 
 bool glow_grad_mat_mul(GlowGrad *g) {
   GlowValue *a = glow_node_in(g->n, GLOW_MAT_MUL_IN_A), *b = glow_node_in(g->n, GLOW_MAT_MUL_IN_B);
+  if (!glow_product_is_direct(g->n)) {
+    glow_error(g->b->module->ctx, glow_node_loc(g->n),
+               "MatMul with strategy = bf16 has no derivative; differentiate before -use-bf16");
+    return false;
+  }
   const GlowType *t = glow_node_out(g->n, 0)->type;
   GlowDim adims[GLOW_MAX_RANK], bdims[GLOW_MAX_RANK], cdims[GLOW_MAX_RANK + 2];
   uint32_t arank, brank;

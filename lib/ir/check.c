@@ -147,6 +147,11 @@ bool glow_node_is_narrow(const GlowNode *n) {
   return glow_op_is_narrow(d, in, count);
 }
 
+bool glow_product_is_direct(const GlowNode *n) {
+  return n->op != GLOW_OP_MAT_MUL ||
+         ((const GlowMatMulMembers *)n->members)->strategy == GLOW_PRODUCT_STRATEGY_DIRECT;
+}
+
 /* Whether a port of an operator takes values of type t. */
 static bool port_accepts(const GlowOpDesc *d, const GlowOpPort *port, const GlowType *t) {
   switch ((GlowPortTypeKind)port->type) {
@@ -226,10 +231,15 @@ static bool same_parameters(const GlowType *a, const GlowType *b) {
          (!a->quantized || (a->scale == b->scale && a->offset == b->offset));
 }
 
+/* Whether t is one of the kinds of a `stored` clause, of which a `verify` hook says more. */
+static bool is_stored(const GlowOpPort *port, const GlowType *t) {
+  return glow_type_is_tensor(t) && !t->quantized && (port->stored & GLOW_KIND_BIT(t->kind)) != 0;
+}
+
 static bool check_type(const GlowNode *n, const GlowOpPort *port, const GlowValue *v, bool narrow,
                        Binding *bindings) {
   const GlowOpDesc *d = glow_node_desc(n);
-  if (port->narrow && narrow)
+  if ((port->narrow && narrow) || (port->stored && is_stored(port, v->type)))
     return true;
   if (!port_accepts(d, port, v->type))
     return report_port(n, port, v);

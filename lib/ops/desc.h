@@ -74,6 +74,8 @@ typedef struct GlowOpPort {
   uint8_t scalar;     /* GLOW_PORT_KIND with <>: rank 0 */
   GlowKindSet narrow; /* kinds that the operands with such a set may have together; then the type
                          variable of these ports is i32. 0: none */
+  GlowKindSet stored; /* kinds that the operand may have where the operator's `verify` hook allows
+                         that, whatever its type variable is. 0: none */
 } GlowOpPort;
 
 /* A type variable of an operator and the kinds that it may stand for. */

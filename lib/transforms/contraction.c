@@ -25,7 +25,7 @@ bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
     c->x_axis = c->y_axis = last ? y->rank - 1 : 1;
     c->w_out = last ? w->rank - 1 : 1;
     c->groups = m->group;
-  } else if (w->rank == 2) {
+  } else if (w->rank == 2 && glow_product_is_direct(n)) {
     c->x_axis = x->rank - 1;
     c->y_axis = y->rank - 1;
     c->w_out = 1;
@@ -35,6 +35,12 @@ bool glow_contraction_describe(GlowNode *n, GlowContraction *c) {
   c->out = w->dims[c->w_out].size * (c->w_out ? c->groups : 1);
   c->in = w->dims[c->w_in].size * (c->w_in ? c->groups : 1);
   return true;
+}
+
+bool glow_is_bf16(const GlowNode *n) {
+  if (n->op == GLOW_OP_CONVOLUTION)
+    return ((const GlowConvolutionMembers *)n->members)->strategy == GLOW_CONV_STRATEGY_BF16;
+  return n->op == GLOW_OP_MAT_MUL && !glow_product_is_direct(n);
 }
 
 GlowNode *glow_channels_reader(const GlowValue *v, uint32_t *axis) {

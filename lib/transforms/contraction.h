@@ -17,8 +17,10 @@ typedef struct GlowContraction {
 
 /* Describes Convolution, ConvTranspose, FullyConnected and MatMul of floats with weights of known
  * shape. The weights of FullyConnected and MatMul must be one matrix, and the strategy of a
- * Convolution direct. False if n is something else. */
+ * Convolution or MatMul direct. False if n is something else. */
 bool glow_contraction_describe(GlowNode *n, GlowContraction *c);
+/* Whether n has strategy = bf16, so that its operands keep their kinds. */
+bool glow_is_bf16(const GlowNode *n);
 /* A contraction that reads v and whose channels in v are of known number; sets *axis to theirs. NULL
  * if there is none. */
 GlowNode *glow_channels_reader(const GlowValue *v, uint32_t *axis);

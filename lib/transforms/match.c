@@ -244,7 +244,7 @@ static bool match_operands(GlowMatch *m, const Part *p, const GlowNode *n, bool 
 static bool match_node(GlowMatch *m, const Part *p, GlowValue *v, const Goal *next) {
   GlowNode *n = glow_value_def(v, p->op);
   if (!n || n->pred.value != m->root->pred.value || n->nresults != 1 ||
-      m->count == GLOW_MATCH_NODES || p->nargs > glow_node_nins(n))
+      !glow_product_is_direct(n) || m->count == GLOW_MATCH_NODES || p->nargs > glow_node_nins(n))
     return false;
   for (uint32_t i = p->nargs; i < glow_node_nins(n); i++)
     if (glow_node_in(n, i))
@@ -370,7 +370,7 @@ bool glow_recognize(GlowPassRun *run, const char *what, const GlowFormula *formu
   for (uint32_t k = r.roots.count; k-- > 0;) {
     GlowNode *n = r.roots.data[k];
     for (uint32_t i = 0; n->block && i < count; i++)
-      if (r.parts[i]->op == n->op && try_formula(&r, i, n))
+      if (r.parts[i]->op == n->op && glow_product_is_direct(n) && try_formula(&r, i, n))
         break;
   }
   glow_defer_pop(run->ctx, &defer, true);

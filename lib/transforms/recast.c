@@ -3,6 +3,7 @@
 #include "transforms/recast.h"
 
 #include "tensor/tensor.h"
+#include "transforms/contraction.h"
 #include "transforms/transforms.h"
 
 static bool collect(GlowNode *n, void *arg) {
@@ -31,7 +32,7 @@ static bool fits_port(const GlowRecast *r, const GlowOpDesc *d, const GlowOpPort
 bool glow_recast_fits(const GlowRecast *r, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
   if (!GLOW_HAS(d, PURE) || GLOW_HAS(d, RANDOM) || n->nregions || !n->nresults ||
-      n->op == GLOW_OP_CAST)
+      n->op == GLOW_OP_CAST || glow_is_bf16(n))
     return false;
   bool any = false;
   for (uint32_t i = 0; i < glow_node_nins(n); i++) {

@@ -343,6 +343,47 @@ void case_dot_conv(Program *p) {
   put_bytes(p, &x, &f, &y, &w, groups, nhwc);
 }
 
+/* Of floats rounded to bfloat16: at times so small that products are denormal. */
+void case_bf16(Program *p) {
+  char layout[32];
+  const bool product = draw(p, 3) == 0;
+  const int n = draw_in(p, 1, 2), rows = draw_in(p, 1, 40);
+  const int oc = product ? draw_in(p, 2, 70) : 16 * draw_in(p, 1, 5);
+  const int ic = draw(p, 3) ? draw_in(p, 2, 40) : 16 * draw_in(p, 1, 9), pairs = (ic + 1) / 2;
+  const Windows w = draw(p, 2) ? draw_usual_windows(p, 1, 3, 9) : draw_windows(p, 2, 7);
+  Shape x = image(GLOW_KIND_FLOAT, n, ic, w.in, 2, false);
+  Shape y = image(GLOW_KIND_FLOAT, n, oc, w.out, 2, false);
+  Shape f = image(GLOW_KIND_BFLOAT16, oc, ic, w.size, 2, false);
+  const Shape bias = shape(GLOW_KIND_FLOAT, NULL, 1, oc);
+  if (product) {
+    x = shape(GLOW_KIND_FLOAT, NULL, 3, n, rows, ic);
+    y = shape(GLOW_KIND_FLOAT, NULL, 3, n, rows, oc);
+    f = shape(GLOW_KIND_BFLOAT16, NULL, 2, ic, oc);
+  } else {
+    y.layout = "NCHW16c";
+    x.layout = draw(p, 2) ? "NCHW16c" : NULL;
+  }
+  const char *text = product ? "KN%dk16n2k" : "OIHW%di16o2i";
+  snprintf(layout, sizeof layout, text, pairs);
+  f.layout = pairs > 1 ? layout : product ? "KN16n2k" : "OIHW16o2i";
+  const Epilogue e = draw_epilogue(p);
+  put(p, "  %s @out @v%d", product ? "mat_mul" : "convolution", declare(p, &y));
+  put(p, ", @in @v%d", draw(p, 3) ? declare(p, &x) : declare_tiny(p, &x));
+  put(p, ", @in @v%d", declare(p, &f));
+  if (!product && draw(p, 2))
+    put(p, ", @in @v%d", declare(p, &bias));
+  else if (!product)
+    put(p, ", @in none");
+  put_epilogue_operands(p, &e, &y, product ? 2 : 1);
+  if (product)
+    put(p, " {");
+  else
+    put_windows(p, &w);
+  put(p, "strategy = bf16, ");
+  put_shards(p);
+  put_epilogue(p, &e);
+}
+
 /* What follows sums of bytes that their kernel finishes itself. Extra operands are what sums begin
  * with, if they have no bias, then so many factors, then bytes of the shape of the result. */
 typedef struct Finish {

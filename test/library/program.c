@@ -97,6 +97,12 @@ int declare_small(Program *p, const Shape *s) {
   return l.value;
 }
 
+int declare_tiny(Program *p, const Shape *s) {
+  Limit l = {declare(p, s), -1000, 1000, 0x1p-130};
+  glow_vec_push(p->ctx->arena, &p->limits, l);
+  return l.value;
+}
+
 int declare_indices(Program *p, const Shape *s, int limit) {
   return declare_between(p, s, -limit, limit - 1);
 }

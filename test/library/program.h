@@ -61,6 +61,8 @@ int declare_between(Program *p, const Shape *s, int low, int high);
 int declare_indices(Program *p, const Shape *s, int limit);
 /* The same with floats of magnitude 1/8 at most. */
 int declare_small(Program *p, const Shape *s);
+/* The same with floats so small that products with others are denormal, as some of them are. */
+int declare_tiny(Program *p, const Shape *s);
 /* A constant list of i64, or one number. */
 int declare_ints(Program *p, int count, const int *values);
 int declare_int(Program *p, int value);

@@ -3,6 +3,7 @@ import itertools
 
 import numpy as np
 
+import bf16
 import quantize
 from oracle import FLOATS, INTS, Case, Result, Tensor, limits, oracle
 
@@ -58,6 +59,7 @@ def mat_mul(g):
     for kind in FLOATS + [g.pick(WIDE), g.pick(WIDE)]:
         a, b = (values(g, kind, s) for s in matmul_shapes(g))
         yield Case([a, b], [contraction(kind, np.matmul, a, b)], ulps=8)
+    yield from bf16.products(g)
     for a, b, want in [*quantize.narrow_products(g), quantize.deep_product(g)]:
         yield Case([a, b], [Result("i32", want)])
     yield Case([a, Tensor("u8", b.data % 2)], error="A has type")
@@ -225,6 +227,36 @@ def convolution(g):
     yield Case([t(1, 4, 5), t(2, 4, 3)], members="pad = 1", error="only integers have a pad")
     yield from quantize.narrow_convolutions(g)
     yield from winograd_cases(g)
+    yield from bf16_cases(g)
+
+
+def bf16_cases(g):
+    window, nhwc = Window(g, g.integer(1, 2), 4), g.integer(0, 1)
+    channels, filters = g.pick([1, 2, 3, 17]), g.integer(1, 3)
+    x = bf16.floats(g, (g.integer(1, 2), channels, *window.size))
+    places = list(itertools.product(*(range(n) for n in window.out())))
+    rows = np.zeros((x.shape[0], len(places), int(np.prod(window.kernel)), channels), np.float32)
+    for i, place in enumerate(places):
+        for j, tap in enumerate(window.taps()):
+            index, inside = window.at(place, tap)
+            if inside:
+                rows[:, i, j] = x[(slice(None), slice(None)) + index]
+    w, b, y = bf16.convolution(g, rows, filters, rows.shape[2])
+    w = Tensor("float", w.reshape(filters, channels, *window.kernel))
+    r = Result("float", y.reshape(x.shape[0], filters, *window.out()))
+    x = Tensor("float", x)
+    members = window.members() + ", strategy = bf16" + (", layout = NHWC" if nhwc else "")
+    for kind in ("float", "bfloat16"):
+        stored = w if kind == "float" else Tensor(kind, bf16.narrowed(w.data))
+        yield Case([given(x, nhwc), given(stored, nhwc), b], [shaped("float", r, nhwc)],
+                   members=members, ulps=0)
+    t = lambda kind, *s: Tensor(kind, np.zeros(s))
+    yield Case([t("float", 1, 4, 5), t("float", 2, 2, 3)], members="group = 2, strategy = bf16",
+               error="group is 2, expected 1 with strategy = bf16")
+    yield Case([t("float16", 1, 4, 5), t("float16", 2, 4, 3)], members="strategy = bf16",
+               error="X has type float16<1 x 4 x 5>, expected float with strategy = bf16")
+    yield Case([t("double", 1, 4, 5), t("bfloat16", 2, 4, 3)],
+               error="their element kinds differ with strategy = bf16 alone")
 
 
 # ---- Winograd's convolution ----------------------------------------------------------------------

@@ -310,11 +310,13 @@ static void test_blocked_convolution(void) {
 
 /* ---- MatMul ---------------------------------------------------------------------------------- */
 
+static const GlowMatMulMembers direct = {.strategy = GLOW_PRODUCT_STRATEGY_DIRECT};
+
 static void mat_mul_case(GlowKind kind, int64_t rows, int64_t depth, int64_t columns) {
   GlowBuf in[2] = {make(kind, 3, DIMS(2, rows, depth)), make(kind, 2, DIMS(depth, columns))};
   GlowBuf c[1] = {make(kind, 3, DIMS(2, rows, columns))};
   fill(&in[0], true), fill(&in[1], true);
-  CHECK(run(glow_kernel_mat_mul, glow_scratch_mat_mul, NULL, c, 1, in, 2) == GLOW_RUN_OK);
+  CHECK(run(glow_kernel_mat_mul, glow_scratch_mat_mul, &direct, c, 1, in, 2) == GLOW_RUN_OK);
   int64_t wrong = 0;
   for (int64_t b = 0; b < 2; b++)
     for (int64_t i = 0; i < rows; i++)
@@ -351,7 +353,7 @@ static void test_mat_mul(void) {
   GlowBuf c[1] = {make(GLOW_KIND_I32, 0, NULL)};
   free(in[0].data), free(in[1].data), free(c[0].data);
   in[0].data = a, in[1].data = b, c[0].data = r;
-  CHECK(run(glow_kernel_mat_mul, glow_scratch_mat_mul, NULL, c, 1, in, 2) == GLOW_RUN_OK);
+  CHECK(run(glow_kernel_mat_mul, glow_scratch_mat_mul, &direct, c, 1, in, 2) == GLOW_RUN_OK);
   CHECK(r[0] == -255 * 128 + 6);
 }
 

@@ -131,7 +131,7 @@ static const char grid_sample[] = "module \"t\" {target = \"%s\"}\n"
                                   "  grid_sample @out @y, @in @x, @in @g {mode = %s}\n"
                                   "}\n";
 
-/* Of bytes: a product, and convolutions of groups and of channels. */
+/* Of bytes: a product, and convolutions of groups and of channels; and of bfloat16. */
 static const char of_bytes[] =
     "module \"t\" {target = \"%s\"}\n"
     "declare {\n"
@@ -147,6 +147,12 @@ static const char of_bytes[] =
     "  placeholder @g : i8<200 x 300 | KN50k16n4k>\n"
     "  placeholder @n : u8<2 x 36 x 30 x 30 | NCHW36c>\n"
     "  placeholder @m : i32<2 x 40 x 15 x 15 | NCHW40c>\n"
+    "  placeholder @p : float<2 x 36 x 30 x 30 | NCHW16c>\n"
+    "  placeholder @q : bfloat16<48 x 36 x 3 x 3 | OIHW18i16o2i>\n"
+    "  placeholder @r : float<2 x 48 x 15 x 15 | NCHW16c>\n"
+    "  placeholder @s : float<3000 x 200>\n"
+    "  placeholder @t : bfloat16<200 x 300 | KN100k16n2k>\n"
+    "  placeholder @u : float<3000 x 300>\n"
     "}\n"
     "program @p {\n"
     "  mat_mul_integer @out @c, @in @a, @in @b, @in none, @in none\n"
@@ -156,6 +162,9 @@ static const char of_bytes[] =
     "[1, 1, 1, 1]}\n"
     "  convolution @out @m, @in @n, @in @f {strides = [2, 2], pads = [1, 1, 1, 1]}\n"
     "  mat_mul @out @c, @in @a, @in @g\n"
+    "  convolution @out @r, @in @p, @in @q {strides = [2, 2], pads = [1, 1, 1, 1], strategy = "
+    "bf16}\n"
+    "  mat_mul @out @u, @in @s, @in @t {strategy = bf16}\n"
     "}\n";
 
 static void declare(GlowText *t, const char *name, const char *type, int width) {

@@ -185,6 +185,24 @@ static void check_narrow(const OpFile *file, OpDecl *op) {
   }
 }
 
+/* Each item of a `stored` clause is an operand with a type variable. */
+static void check_stored(const OpFile *file, OpDecl *op) {
+  for (uint32_t i = 0; i < op->stored.count; i++) {
+    const Call *c = &op->stored.data[i];
+    int k = ops_find_port(file, op, c->name, true, false);
+    if (k < 0)
+      continue;
+    PortDecl *p = &op->in.data[k];
+    if (p->stored)
+      glow_error(file->ctx, c->name.loc, "'%s' is listed twice", c->name.text);
+    p->stored = kind_set(file, &c->args, file->kinds.count);
+    if (!p->stored)
+      glow_error(file->ctx, c->name.loc, "'%s' needs the kinds that it may have", c->name.text);
+    if (p->type_kind != GLOW_PORT_VAR)
+      glow_error(file->ctx, c->name.loc, "the type of '%s' is no variable", c->name.text);
+  }
+}
+
 static void check_ports(const OpFile *file, OpDecl *op) {
   for (uint32_t i = 0; i < op->vars.count; i++) {
     VarDecl *v = &op->vars.data[i];
@@ -201,6 +219,7 @@ static void check_ports(const OpFile *file, OpDecl *op) {
   check_side(file, op, &op->in, false);
   check_side(file, op, &op->out, true);
   check_narrow(file, op);
+  check_stored(file, op);
 }
 
 /* ---- Members --------------------------------------------------------------------------------- */

@@ -49,6 +49,18 @@ static void narrow_row(const OpDecl *op, GlowText *out) {
     glow_text_printf(out, "; then %s is i32\n", op->vars.data[var].name.text);
 }
 
+/* - W may be stored as bfloat16 */
+static void stored_row(const OpDecl *op, GlowText *out) {
+  for (uint32_t i = 0; i < op->in.count; i++) {
+    const PortDecl *p = &op->in.data[i];
+    if (!p->stored)
+      continue;
+    glow_text_printf(out, "- %s may be stored as ", p->name.text);
+    kind_list(p->stored, out);
+    glow_text_putc(out, '\n');
+  }
+}
+
 static void lit_text(const Lit *lit, GlowText *out) {
   if (lit->kind == LIT_STRING) {
     glow_text_quoted(out, lit->text.text, strlen(lit->text.text));
@@ -149,6 +161,7 @@ void docs_op(const OpDecl *op, GlowText *out) {
     glow_text_putc(out, '\n');
   }
   narrow_row(op, out);
+  stored_row(op, out);
   members_row(op, out);
   for (uint32_t i = 0; i < op->regions.count; i++)
     glow_text_printf(out, "- region `^%s`%s\n", op->regions.data[i].name.text,

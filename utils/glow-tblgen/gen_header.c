@@ -97,7 +97,8 @@ static void table_ports(const OpDecl *op, const Ports *ports, const char *side, 
       glow_text_printf(out, "GLOW_KIND_%s", kind_enums[p->var]);
     else
       glow_text_printf(out, "%u", p->var);
-    glow_text_printf(out, ", %d, UINT32_C(0x%x)},\n", p->scalar, p->narrow);
+    glow_text_printf(out, ", %d, UINT32_C(0x%x), UINT32_C(0x%x)},\n", p->scalar, p->narrow,
+                     p->stored);
   }
   glow_text_puts(out, "};\n");
 }

@@ -16,7 +16,7 @@
 %fallback ID KINDS ENUM OP INSTR IN OUT INOUT REGION TYPES MEMBER IMEMBER TRAITS INFER VERIFY
              SCRATCH MACS GRAD QUANTIZE LOWER IRGEN FOLD ALSO DOMAIN NEWEST HOOK UNSUPPORTED
              NUMBER PARAMS CALLBACK TILE TILES KERNEL AS TEMP INTS WHERE STEP STEPS VARIANTS SOURCES DERIVED LAYOUTS SHARE
-             FIXED SLOPE LOWERING INSIDE NARROW.
+             FIXED SLOPE LOWERING INSIDE NARROW STORED.
 
 %type ids { Names }
 %type flags { uint8_t }
@@ -85,6 +85,7 @@ clause ::= member members.
 clause ::= imember members.
 clause ::= TRAITS(K) calls(L).                 { parse_clause(p, CLAUSE_TRAITS, K); p->op->traits_list = L; }
 clause ::= NARROW(K) calls(L).                 { parse_clause(p, CLAUSE_NARROW, K); p->op->narrow = L; }
+clause ::= STORED(K) calls(L).                 { parse_clause(p, CLAUSE_STORED, K); p->op->stored = L; }
 clause ::= INFER(K) call(C).                   { parse_clause(p, CLAUSE_INFER, K); p->op->infer = C; }
 clause ::= VERIFY(K) calls(L).                 { parse_clause(p, CLAUSE_VERIFY, K); p->op->verify = L; }
 clause ::= SCRATCH(K) ID(N).                   { parse_clause(p, CLAUSE_SCRATCH, K); p->op->scratch = N; }

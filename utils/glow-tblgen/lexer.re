@@ -57,6 +57,7 @@ static int scan(Lexer *lx) {
       "imember"     { return T_IMEMBER; }
       "traits"      { return T_TRAITS; }
       "narrow"      { return T_NARROW; }
+      "stored"      { return T_STORED; }
       "infer"       { return T_INFER; }
       "verify"      { return T_VERIFY; }
       "scratch"     { return T_SCRATCH; }

@@ -171,7 +171,8 @@ void parse_op_begin(Parser *p, Name name, Name doc, bool is_instr) {
 void parse_clause(Parser *p, Clause clause, Name at) {
   static const char *const words[CLAUSE_COUNT] = {
       "in",   "out",    "region", "member",   "imember", "traits", "infer", "verify", "scratch",
-      "macs", "scalar", "grad",   "quantize", "lower",   "irgen",  "fold",  "also",   "narrow"};
+      "macs", "scalar", "grad",   "quantize", "lower",   "irgen",  "fold",  "also",   "narrow",
+      "stored"};
   GlowLoc *first = &p->op->clause_loc[clause];
   if (first->line) {
     glow_error(p->file->ctx, at.loc, "'%s' has a second '%s' clause", p->op->name.text,

@@ -51,6 +51,7 @@ typedef struct PortDecl {
   uint8_t flags;          /* GlowPortFlag */
   uint8_t type_kind, var; /* after check: as in GlowOpPort */
   GlowKindSet narrow;     /* after check: of a `narrow` clause; 0 if it does not name the port */
+  GlowKindSet stored;     /* the same of a `stored` clause */
 } PortDecl;
 typedef GLOW_VEC(PortDecl) Ports;
 
@@ -141,7 +142,7 @@ struct OpDecl {
   GLOW_VEC(VarDecl) vars;
   GLOW_VEC(MemberDecl) members;
   GLOW_VEC(RegionDecl) regions;
-  Calls traits_list, verify, narrow;
+  Calls traits_list, verify, narrow, stored;
   Call infer;
   Name scalar; /* the body without its braces; text NULL if there is none */
   bool turns;  /* written `scalar turns` */
@@ -368,6 +369,7 @@ typedef enum Clause {
   CLAUSE_FOLD,
   CLAUSE_ALSO,
   CLAUSE_NARROW,
+  CLAUSE_STORED,
   CLAUSE_COUNT
 } Clause;
 

@@ -5,6 +5,7 @@
  *   conv_few    one group of at most 15 channels, which are stored plain
  *   depthwise   one channel in and out of each group
  *   winograd    that strategy
+ *   bf16        that strategy
  *   conv_plain  plain layouts: anything, of any rank and in any order
  *
  * A block of the filter has 16 input channels. Where a group has fewer, the block may have their
@@ -156,6 +157,8 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
     return true;
   if (c.m->strategy == GLOW_CONV_STRATEGY_WINOGRAD)
     return glow_select_winograd(s, n, &c);
+  if (c.m->strategy == GLOW_CONV_STRATEGY_BF16)
+    return glow_select_bf16_conv(s, n, &c);
   if (c.ic == 1 && c.groups == c.oc && c.x.type->layout &&
       glow_kernel_takes(glow_find_depthwise(), "w", s->isa, c.w.type->layout, NULL))
     return glow_select_depthwise(s, n, &c);

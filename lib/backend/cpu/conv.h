@@ -33,6 +33,9 @@ void glow_conv_set_epilogue(GlowWork *w, const GlowWork *body);
 bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 bool glow_select_depthwise(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
+/* With strategy = bf16, also a MatMul. */
+bool glow_select_bf16_conv(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
+bool glow_select_bf16_product(GlowSelect *s, const GlowNode *n);
 bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n);
 /* Of narrow integers, also a MatMul. */
 bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n);

@@ -206,6 +206,8 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
   Nest t = {0};
   GlowView c;
   GlowBody body;
+  if (!glow_product_is_direct(n))
+    return glow_select_bf16_product(s, n);
   if (glow_node_is_narrow(n))
     return glow_select_narrow_product(s, n);
   if (glow_node_out(n, 0)->type->kind != GLOW_KIND_FLOAT)

@@ -41,10 +41,28 @@ bool glow_infer_mat_mul(GlowInfer *in) {
   return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, base, rank, dims);
 }
 
+bool glow_verify_bf16(const GlowNode *n, bool is_bf16) {
+  const GlowType *x = glow_node_in(n, 0)->type, *w = glow_node_in(n, 1)->type;
+  const char *x_name = glow_op_in_port(glow_node_desc(n), 0)->name;
+  const char *w_name = glow_op_in_port(glow_node_desc(n), 1)->name;
+  GlowContext *ctx = n->block->module->ctx;
+  if (is_bf16 && (x->kind != GLOW_KIND_FLOAT || x->quantized))
+    return glow_verify_error(n, "%s has type %s, expected float with strategy = bf16", x_name,
+                             glow_type_str(ctx, x));
+  if (!is_bf16 && w->kind == GLOW_KIND_BFLOAT16 && x->kind != GLOW_KIND_BFLOAT16)
+    return glow_verify_error(
+        n, "%s has type %s, but %s has %s: their element kinds differ with strategy = bf16 alone",
+        w_name, glow_type_str(ctx, w), x_name, glow_type_str(ctx, x));
+  return true;
+}
+
 /* Kernels read rows of A and write rows of C; a matrix B may be packed in panels, if it is one of
  * floats or of narrow integers. */
 bool glow_verify_mat_mul(const GlowNode *n) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
+  const GlowMatMulMembers *m = n->members;
+  if (!glow_verify_bf16(n, m->strategy == GLOW_PRODUCT_STRATEGY_BF16))
+    return false;
   if (glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->layout || glow_node_out(n, 0)->type->layout)
     return glow_verify_error(n, "works on plain A and C; only B may have a layout");
   bool packs = glow_kind_is_float(b->kind) || glow_node_is_narrow(n);

@@ -3,7 +3,8 @@
  * Input and filter are packed into scratch in the compute type: the input of one image and group as
  * [place][channel] with its padding as real elements, the filter as [panel][k][16 output channels]
  * with k in contract order (ic/16, taps ascending, ic%16). Then every output is one chain of fused
- * multiply-adds that starts at the bias, 6 places by 16 channels at a time. A depthwise
+ * multiply-adds that starts at the bias, 6 places by 16 channels at a time; with strategy = bf16, k
+ * runs over all channels of a tap before the next tap. A depthwise
  * convolution has one channel a group, so there the 16 lanes are groups. */
 #include "kernels/ref/conv_plan.h"
 #include "kernels/ref/tile.h"
@@ -30,6 +31,13 @@ _Static_assert((int)GLOW_CONV_LANES == (int)GLOW_TILE_COLUMNS, "a tile is one pa
 #define LOAD glow_load_i32
 #include "kernels/ref/conv_body.inc"
 
+#define T float
+#define NAME(x) x##_bf16
+#define LOAD_RUN glow_run_load_bf16
+#define LOAD glow_load_float
+#define BY_TAPS
+#include "kernels/ref/conv_body.inc"
+
 GlowRunError glow_kernel_convolution(GlowCall *call) {
   if (glow_conv_is_winograd(call))
     return glow_ref_winograd(call);
@@ -47,7 +55,9 @@ GlowRunError glow_kernel_convolution(GlowCall *call) {
   glow_ref_clear_padding(p.y);
   if (p.outputs == 0)
     return GLOW_RUN_OK;
-  if (p.y->kind == GLOW_KIND_DOUBLE)
+  if (((const GlowConvolutionMembers *)call->members)->strategy == GLOW_CONV_STRATEGY_BF16)
+    grouped_bf16(&p, scratch, taps);
+  else if (p.y->kind == GLOW_KIND_DOUBLE)
     (p.depthwise ? depthwise_double : grouped_double)(&p, scratch, taps);
   else if (p.y->kind == GLOW_KIND_I32)
     (p.depthwise ? depthwise_i32 : grouped_i32)(&p, scratch, taps);

@@ -1,5 +1,6 @@
 /* MatMul: matrices are the last two axes, vectors are NumPy's; the axes before broadcast. One chain
- * of fused multiply-adds in ascending k from +0 for each output; integers wrap. Views with strides
+ * of fused multiply-adds in ascending k from +0 for each output, or with strategy = bf16 those of
+ * num/bf16.h; integers wrap. Views with strides
  * are read and written where they are, and B in any blocked layout (wide integers: plain). */
 #include "kernels/ref/ref.h"
 #include "kernels/ref/tile.h"
@@ -11,6 +12,7 @@ typedef struct GlowMatMul {
   int64_t rows, depth, columns;
   int64_t a_row, a_step, b_step, b_column, c_row, c_column; /* strides; 0 where there is no axis */
   bool a_direct, b_direct; /* the operand holds rows of the compute type */
+  bool is_bf16;
 } GlowMatMul;
 
 static GlowMatMul mat_mul_of(const GlowCall *call) {
@@ -26,7 +28,8 @@ static GlowMatMul mat_mul_of(const GlowCall *call) {
   m.b_column = columns ? b->strides[b->rank - 1] : 0;
   m.c_row = rows ? c->strides[c->rank - 1 - columns] : 0;
   m.c_column = columns ? c->strides[c->rank - 1] : 1;
-  bool direct = a->kind == GLOW_KIND_FLOAT || a->kind == GLOW_KIND_DOUBLE;
+  m.is_bf16 = ((const GlowMatMulMembers *)call->members)->strategy == GLOW_PRODUCT_STRATEGY_BF16;
+  bool direct = !m.is_bf16 && (a->kind == GLOW_KIND_FLOAT || a->kind == GLOW_KIND_DOUBLE);
   m.a_direct = direct && m.a_step == 1;
   m.b_direct = direct && !b->nblocks && (m.b_column == 1 || !columns);
   return m;
@@ -36,7 +39,7 @@ size_t glow_scratch_mat_mul(const GlowCall *call) {
   GlowMatMul m = mat_mul_of(call);
   size_t a = m.a_direct ? 0 : (size_t)(m.rows * m.depth);
   size_t few = 2 * (size_t)m.columns, panel = (size_t)m.depth * GLOW_TILE_COLUMNS;
-  return (a + (m.rows < GLOW_FEW_ROWS ? few : panel)) * sizeof(double);
+  return (a + (m.rows < GLOW_FEW_ROWS && !m.is_bf16 ? few : panel)) * sizeof(double);
 }
 
 /* A piece of row k of B, from column j on. */
@@ -64,6 +67,14 @@ static GlowRun b_row(const GlowMatMul *m, int64_t b_at, int64_t k, int64_t j) {
 #define RUN_LOAD glow_run_load_double
 #define STORE glow_store_double
 #define FMA glow_fma
+#include "kernels/ref/matmul_body.inc"
+
+#define T float
+#define NAME(x) x##_bf16
+#define LOAD glow_load_bf16
+#define RUN_LOAD glow_run_load_bf16
+#define STORE glow_store_float
+#define ALL_ROWS
 #include "kernels/ref/matmul_body.inc"
 
 /* Of narrow integers, whose results are i32. */
@@ -109,6 +120,10 @@ INTEGER_PRODUCT(u64, uint64_t, uint64_t)
 
 static void product(const GlowMatMul *m, int64_t a_at, int64_t b_at, GlowBuf *c, int64_t c_at,
                     void *scratch) {
+  if (m->is_bf16) {
+    product_bf16(m, a_at, b_at, c, c_at, scratch);
+    return;
+  }
   switch (m->a->kind) {
   case GLOW_KIND_DOUBLE:
     product_double(m, a_at, b_at, c, c_at, scratch);

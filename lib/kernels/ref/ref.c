@@ -1,5 +1,6 @@
 /* Rows, addresses and copies: see ref.h. */
 #include "kernels/ref/ref.h"
+#include "num/bf16.h"
 
 static const struct {
   uint8_t bits, cls;
@@ -301,6 +302,12 @@ static Stretch stretch_of(const GlowRun *r, int64_t i, int64_t n) {
   return s;
 }
 
+void glow_load_bf16(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, float *out) {
+  glow_load_float(b, offset, stride, n, out);
+  for (int64_t i = 0; i < n; i++)
+    out[i] = glow_bf16_round(out[i]);
+}
+
 #define RUN_LOAD(T, C)                                                                             \
   void glow_run_load_##T(const GlowRun *r, int64_t n, C *out) {                                    \
     for (int64_t i = 0; i < n;) {                                                                  \
@@ -312,6 +319,7 @@ static Stretch stretch_of(const GlowRun *r, int64_t i, int64_t n) {
 RUN_LOAD(float, float)
 RUN_LOAD(double, double)
 RUN_LOAD(i32, int32_t)
+RUN_LOAD(bf16, float)
 #undef RUN_LOAD
 
 int64_t glow_ref_int(const GlowBuf *b, int64_t i) {

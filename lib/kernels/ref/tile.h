@@ -3,6 +3,7 @@
 #ifndef GLOW_KERNELS_REF_TILE_H
 #define GLOW_KERNELS_REF_TILE_H
 
+#include "num/bf16.h"
 #include "num/fma.h"
 
 enum { GLOW_TILE_ROWS = 6, GLOW_TILE_COLUMNS = 16 };
@@ -59,6 +60,53 @@ static inline void glow_tile_float(GLOW_TILE_PARAMS(float)) {
 #define GLOW_WRAPPING_ADD(x, y, z) (int32_t)((uint32_t)(z) + (uint32_t)(x) * (uint32_t)(y))
 GLOW_TILE_PLAIN(glow_tile_double, double, glow_fma)
 GLOW_TILE_PLAIN(glow_tile_i32, int32_t, GLOW_WRAPPING_ADD)
+
+/* One row of a tile by two steps of k, whose rows of w follow each other, or by one. */
+static inline void glow_tile_bf16_pair(float *even, float *odd, float a, float b, const float *w,
+                                       bool both) {
+  uint32_t low = 0;
+  float e[GLOW_TILE_COLUMNS], o[GLOW_TILE_COLUMNS];
+  for (int l = 0; l < GLOW_TILE_COLUMNS; l++) {
+    e[l] = glow_fmaf(a, w[l], even[l]);
+    o[l] = both ? glow_fmaf(b, w[GLOW_TILE_COLUMNS + l], odd[l]) : odd[l] + 0.0f;
+    low |= (uint32_t)(glow_bf16_is_low(e[l]) | glow_bf16_is_low(o[l]));
+  }
+  for (int l = 0; low && l < GLOW_TILE_COLUMNS; l++) {
+    e[l] = glow_bf16_fma(a, w[l], even[l]);
+    o[l] = both ? glow_bf16_fma(b, w[GLOW_TILE_COLUMNS + l], odd[l]) : o[l];
+  }
+  __builtin_memcpy(even, e, sizeof e);
+  __builtin_memcpy(odd, o, sizeof o);
+}
+
+/* The same of numbers rounded to bfloat16, in the order of strategy = bf16: all k in one call. Each
+ * sum is added to what `out` holds, the bias or +0. */
+static inline void glow_tile_bf16(GLOW_TILE_PARAMS(float)) {
+  for (int i = 0; i < GLOW_TILE_ROWS; i++) {
+    float sum[GLOW_TILE_COLUMNS] = {0}, even[GLOW_TILE_COLUMNS] = {0}, odd[GLOW_TILE_COLUMNS] = {0};
+    const float *v = *w;
+    const int64_t pairs = nparts * ((length + 1) / 2);
+    int64_t at = 0;
+    for (int64_t j = 0; j < nparts; j++) {
+      const float *x = a[i] + parts[j];
+      for (int64_t k = 0; k < length; k += 2) {
+        const bool both = k + 1 < length;
+        glow_tile_bf16_pair(even, odd, x[k], both ? x[k + 1] : 0, v, both);
+        v += (both ? 2 : 1) * GLOW_TILE_COLUMNS;
+        if (++at % GLOW_BF16_PAIRS && at < pairs)
+          continue;
+        const float none = at % GLOW_BF16_PAIRS ? 0.0f : -0.0f; /* zeros fill the last chunk */
+        for (int l = 0; l < GLOW_TILE_COLUMNS; l++) {
+          sum[l] = glow_bf16_add(sum[l], glow_bf16_add(even[l] + none, odd[l] + none));
+          even[l] = odd[l] = 0;
+        }
+      }
+    }
+    for (int l = 0; l < GLOW_TILE_COLUMNS; l++)
+      out[i * GLOW_TILE_COLUMNS + l] += sum[l];
+  }
+  *w += nparts * length * GLOW_TILE_COLUMNS;
+}
 
 /* The same where lanes do not mix: out[i][l] += sum over j of a[i][parts[j] + l] * w[j][l]. w[j]
  * begins at w + j * step. */

@@ -100,6 +100,23 @@ static uint32_t narrow_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice
   return 1;
 }
 
+/* The filter in panels of 16 for steps of two channels of bfloat16; few input channels stay plain.
+ */
+static uint32_t bf16_choices(GlowContext *ctx, const GlowIsa *isa, const GlowNode *n,
+                             GlowChoice *choices, const char **why) {
+  const GlowKernel *k = glow_find_bf16();
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  int64_t in = w->dims[1].size;
+  if (w->kind != GLOW_KIND_BFLOAT16 || w->dims[0].size % GLOW_CONV_BLOCK)
+    return stays_plain(why, "its filters are not of bfloat16, or fill no whole blocks of 16");
+  choices[0] = (GlowChoice){.out = glow_kernel_layout(ctx, k, "y", 0, isa, 0),
+                            .packed = 1u << GLOW_CONVOLUTION_IN_W};
+  if (in >= CHANNELS)
+    choices[0].in[GLOW_CONVOLUTION_IN_X] = glow_kernel_layout(ctx, k, "x", 0, isa, 0);
+  choices[0].in[GLOW_CONVOLUTION_IN_W] = glow_kernel_layout(ctx, k, "w", 0, isa, (in + 1) / 2);
+  return 1;
+}
+
 /* Input channels may stay plain, too, if there are fewer than a block has. */
 static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices,
                                     const char **why) {
@@ -118,6 +135,8 @@ static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowC
     return stays_plain(why, "it has not two spatial axes in the order NCHW");
   if (glow_type_elements(y) == 0 || glow_type_elements(w) == 0)
     return stays_plain(why, "it has no elements");
+  if (m->strategy == GLOW_CONV_STRATEGY_BF16)
+    return bf16_choices(ctx, isa, n, choices, why);
   int64_t groups = m->group ? m->group : 1, in = x->dims[1].size;
   if (groups > 1)
     return grouped_choices(ctx, isa, groups, w->dims[1].size, w->dims[0].size / groups, choices,
@@ -138,11 +157,19 @@ static uint32_t convolution_choices(const GlowIsa *isa, const GlowNode *n, GlowC
 static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
   const bool narrow = glow_node_is_narrow(n) && b->kind == GLOW_KIND_I8;
-  if (!glow_type_is_static(b) || b->rank != 2 || (b->kind != GLOW_KIND_FLOAT && !narrow) ||
+  const bool direct = glow_product_is_direct(n);
+  const bool bf16 = !direct && b->kind == GLOW_KIND_BFLOAT16;
+  const bool plain = direct && b->kind == GLOW_KIND_FLOAT;
+  if (!glow_type_is_static(b) || b->rank != 2 || !(plain || narrow || bf16) ||
       (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)))
     return 0;
   GlowContext *ctx = n->block->module->ctx;
   choices[0] = (GlowChoice){.packed = 1u << GLOW_MAT_MUL_IN_B};
+  if (bf16) {
+    choices[0].in[GLOW_MAT_MUL_IN_B] =
+        glow_kernel_layout(ctx, glow_find_bf16(), "w", 1, isa, (b->dims[0].size + 1) / 2);
+    return 1;
+  }
   if (narrow) {
     choices[0].in[GLOW_MAT_MUL_IN_B] =
         glow_kernel_layout(ctx, glow_find_narrow(), "w", 2, isa, (b->dims[0].size + 3) / 4);

@@ -85,6 +85,7 @@ bool glow_isa_runs_here(const GlowIsa *isa) {
     __builtin_cpu_init();
     return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni") &&
            __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
+           __builtin_cpu_supports("amx-bf16") &&
            may_use_tiles();
 #elif defined(__aarch64__)
   case GLOW_ISA_AARCH64:

@@ -20,7 +20,7 @@ static GlowValue *flatten(GlowPassRun *run, GlowNode *n) {
   GlowBuilder b = glow_builder_before(n);
   GlowDim dims[] = {GLOW_EXACT(rows), x->type->dims[last]};
   GlowValue *flat = glow_build_reshape(&b, n, x, 2, dims);
-  GlowValue *product = flat ? glow_build2(&b, GLOW_OP_MAT_MUL, flat, w, NULL, NULL) : NULL;
+  GlowValue *product = flat ? glow_build2(&b, GLOW_OP_MAT_MUL, flat, w, n->members, NULL) : NULL;
   return product ? glow_build_reshape(&b, n, product, t->rank, t->dims) : NULL;
 }
 

@@ -69,7 +69,7 @@ static GlowValue *reorder(GlowModule *m, GlowBuilder *b, const GlowNode *n, cons
 static bool visit(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
   Flatten f;
-  if (n->op != GLOW_OP_MAT_MUL && n->op != GLOW_OP_FULLY_CONNECTED)
+  if ((n->op != GLOW_OP_MAT_MUL && n->op != GLOW_OP_FULLY_CONNECTED) || !glow_product_is_direct(n))
     return true;
   GlowValue *v = glow_node_in(n, 0), *w = glow_node_in(n, 1);
   if (w->kind != GLOW_VALUE_STORAGE || w->def.storage->cls != GLOW_CONSTANT || w->type->rank != 2 ||

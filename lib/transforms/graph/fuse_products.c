@@ -63,7 +63,7 @@ static bool has_form(GlowConstness *constness, const GlowNode *n, uint32_t port)
   const GlowValue *w = glow_node_in(n, port), *x = glow_node_in(n, 1 - port);
   uint32_t rank = n->results[0].type->rank;
   const GlowValue *bias = glow_node_in(n, GLOW_FULLY_CONNECTED_IN_B);
-  if (glow_node_is_narrow(n))
+  if (glow_node_is_narrow(n) || !glow_product_is_direct(n))
     return false; /* operands of other products may have other kinds */
   if (n->op == GLOW_OP_FULLY_CONNECTED &&
       (port == 0 || (bias && !glow_constness_of(constness, bias))))

@@ -47,6 +47,7 @@ static bool find_sum(GlowNode *loop, uint32_t k, Sum *s) {
   GlowValue *term = partner(s->add, param);
   s->product = glow_value_def(term, GLOW_OP_MAT_MUL);
   if (!s->product || s->product->block != body || s->product->pred.value ||
+      !glow_product_is_direct(s->product) ||
       !glow_value_has_one_use(term) || param->type != term->type)
     return false;
   s->a = glow_node_in(s->product, 0);

@@ -45,7 +45,7 @@ static bool is_plain(const GlowType *t) {
 }
 
 static bool is_product(const GlowNode *n) {
-  return n->op == GLOW_OP_MAT_MUL && !glow_node_is_narrow(n) &&
+  return n->op == GLOW_OP_MAT_MUL && !glow_node_is_narrow(n) && glow_product_is_direct(n) &&
          is_plain(glow_node_in(n, 0)->type) && is_plain(glow_node_in(n, 1)->type) &&
          glow_node_in(n, 1)->type->rank <= 2;
 }

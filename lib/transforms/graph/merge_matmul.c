@@ -52,6 +52,7 @@ static bool belong_together(const GlowNode *a, const GlowNode *b, uint32_t share
   const GlowType *s = glow_node_in(a, 1 - shared)->type, *t = glow_node_in(b, 1 - shared)->type;
   return a->op == b->op && a->block == b->block && a->pred.value == b->pred.value &&
          s->kind == t->kind && s->layout == t->layout &&
+         glow_members_equal(glow_node_desc(a), a->members, b->members) &&
          !glow_node_in(a, GLOW_FULLY_CONNECTED_IN_B) == !glow_node_in(b, GLOW_FULLY_CONNECTED_IN_B);
 }
 
@@ -98,7 +99,7 @@ static bool merge(const Group *g) {
     ins[2] = concat(g, GLOW_FULLY_CONNECTED_IN_B, 0, "biases");
   if (!ins[1 - g->shared] || (biased && !ins[2]))
     return false;
-  GlowNode *wide = glow_build(&b, first->op, ins, biased ? 3 : 2, NULL, NULL);
+  GlowNode *wide = glow_build(&b, first->op, ins, biased ? 3 : 2, first->members, NULL);
   GlowNode *pieces = wide ? split(g, &b, &wide->results[0], axis) : NULL;
   if (!pieces)
     return false;

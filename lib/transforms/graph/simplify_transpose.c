@@ -71,8 +71,9 @@ static GlowValue *transposed(GlowBuilder *b, GlowValue *v, const GlowNode *pred_
  * something else uses it, or no factor gets rid of a Transpose. */
 static GlowValue *turn_product(GlowPassRun *run, GlowBuilder *b, GlowNode *n) {
   GlowNode *product = glow_value_def(glow_node_in(n, 0), GLOW_OP_MAT_MUL);
-  if (!product || glow_node_is_narrow(product) || !matrix_of(&n->results[0], n) ||
-      product->pred.value != n->pred.value || product->results[0].uses->next)
+  if (!product || glow_node_is_narrow(product) || !glow_product_is_direct(product) ||
+      !matrix_of(&n->results[0], n) || product->pred.value != n->pred.value ||
+      product->results[0].uses->next)
     return NULL;
   GlowValue *left = glow_node_in(product, GLOW_MAT_MUL_IN_A);
   GlowValue *right = glow_node_in(product, GLOW_MAT_MUL_IN_B);

@@ -16,8 +16,7 @@ static int64_t rows_of_block(const GlowCpuNumbers *cpu, int64_t lda, int64_t row
   return glow_min64(fit > tile ? fit / tile * tile : fit, rows);
 }
 
-/* Columns of a unit: all, unless there would be few units. */
-static int64_t columns_of_unit(int64_t n, int64_t others) {
+int64_t glow_columns_of_unit(int64_t n, int64_t others) {
   int64_t columns = glow_div_up(n, PANEL) * PANEL, wanted = glow_div_up(FEW_UNITS, others);
   int64_t part = glow_div_up(columns, wanted * 2 * PANEL) * 2 * PANEL;
   return glow_min64(columns, glow_max64(part, LEAST_COLUMNS));
@@ -34,7 +33,7 @@ void glow_setup_dot(const GlowCpuNumbers *cpu, GlowDotParams *p, GlowSetup *setu
   p->lda = lines(p->depth * GROUP);
   p->block = rows_of_block(cpu, p->lda, p->m);
   p->blocks = glow_div_up(p->m, p->block);
-  p->columns = columns_of_unit(p->n, batch * p->blocks);
+  p->columns = glow_columns_of_unit(p->n, batch * p->blocks);
   p->groups = glow_div_up(p->n, p->columns);
   p->ones_at = p->block * p->lda * 2;
   p->sums_at = p->ones_at + p->lda * 2;
@@ -49,7 +48,7 @@ void glow_setup_dot_conv(const GlowCpuNumbers *cpu, GlowDotConvParams *p, GlowSe
   p->lda = lines(p->depth * GROUP);
   p->block = rows_of_block(cpu, p->lda, p->oh * p->ow);
   p->blocks = glow_div_up(p->oh * p->ow, p->block);
-  p->columns = columns_of_unit(p->oc, p->images * p->groups * p->blocks);
+  p->columns = glow_columns_of_unit(p->oc, p->images * p->groups * p->blocks);
   p->parts = glow_div_up(p->oc, p->columns);
   p->ones_at = p->block * p->lda * 2;
   p->sums_at = p->ones_at + p->lda * 2;
@@ -111,7 +110,7 @@ static void cut_for_registers(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
   p->narrow = p->tiles * p->cols - p->ow;
   p->band = glow_max64(glow_min64(cpu->l2 / 4 / row, p->oh / few), least);
   p->bands = glow_div_up(p->oh, p->band);
-  p->columns = columns_of_unit(p->oc, p->images * p->bands);
+  p->columns = glow_columns_of_unit(p->oc, p->images * p->bands);
 }
 
 /* Outputs from a row to the next, if rows of the input lie so that tiles can run over them; what
@@ -133,7 +132,7 @@ static void cut_for_squares(const GlowCpuNumbers *cpu, GlowNarrowParams *p) {
   if (p->ow == 1)
     p->band = glow_min64(glow_div_up(p->band, 2 * GLOW_SQUARE) * 2 * GLOW_SQUARE, p->oh);
   p->bands = glow_div_up(p->oh, p->band);
-  p->columns = glow_min64(columns_of_unit(p->oc, p->images * p->bands),
+  p->columns = glow_min64(glow_columns_of_unit(p->oc, p->images * p->bands),
                           glow_max64(cpu->l2 / 4 / filter / (2 * PANEL), 1) * 2 * PANEL);
   p->pitch = pitch_of(p);
   int64_t all = p->pitch ? (p->band - 1) * p->pitch + p->ow : p->ow;

@@ -9,6 +9,10 @@ static inline bool glow_narrow_proves(const GlowCpuNumbers *cpu) {
   return cpu->vl == 8 && !cpu->fours;
 }
 
+/* Columns of a unit, in whole panels: all n, unless there would be few units. `others`: how many
+ * units there are besides. */
+int64_t glow_columns_of_unit(int64_t n, int64_t others);
+
 /* Pixels of a tile, NARROW_PIXELS of lib/kernels/cpu/narrow_sums.h. */
 static inline int64_t glow_narrow_pixels(const GlowCpuNumbers *cpu) {
   return glow_narrow_proves(cpu) ? 4 : cpu->tile_pixels;

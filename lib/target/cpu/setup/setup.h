@@ -14,7 +14,7 @@
 enum { GLOW_TILE_SIZES = 4, GLOW_SETUP_TILES = 5 };
 
 /* What a setup knows of a machine: columns of isa.def, and whether its features multiply four bytes
- * in a lane (VNNI) and have square tiles of bytes (AMX). */
+ * in a lane (VNNI) and have square tiles of bytes and of bfloat16 (AMX). */
 typedef struct GlowCpuNumbers {
   int64_t vl, tile_pixels, tile_vectors, l1, l2;
   bool fours, squares;
