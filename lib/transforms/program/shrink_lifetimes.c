@@ -1,7 +1,8 @@
 /* Buffers live from the first instruction that touches them to the last: allocs and views sink,
- * deallocs rise. Programs of irgen are made that way; passes that move and delete instructions
- * leave lifetimes that are too long. An alloc stays in its block: in the body of a loop it would be
- * a new buffer in each iteration. */
+ * deallocs rise, and so do copies of buffers into storage, such as weights that a training step
+ * updates, which wait for the last instruction that reads the old value. Programs of irgen are made
+ * that way; passes that move and delete instructions leave lifetimes that are too long. An alloc
+ * stays in its block: in the body of a loop it would be a new buffer in each iteration. */
 #include "transforms/programs.h"
 
 /* The first node of n's block that uses the result of n. */
@@ -57,6 +58,38 @@ static void hoist_end(GlowPassRun *run, GlowNode *alloc) {
   glow_node_move_before(end, last->next);
 }
 
+/* The last node of a block before n that touches a buffer or a view of it; `last` if none does. */
+static GlowNode *last_toucher(GlowPassRun *run, const GlowNode *n, const GlowValue *buffer,
+                              GlowNode *last) {
+  GlowUseVec uses = glow_buffer_all_uses(run->arena, buffer);
+  for (uint32_t i = 0; i < uses.count; i++) {
+    GlowNode *at = glow_node_in_block(uses.data[i]->user, n->block);
+    if (at && at->order < n->order && at->order > last->order)
+      last = at;
+  }
+  return last;
+}
+
+/* Moves a copy of an alloc into storage up to what touches either last. */
+static void hoist_copy(GlowPassRun *run, GlowNode *n) {
+  const GlowValue *to = glow_buffer_base(glow_node_out(n, 0));
+  GlowValue *from = glow_buffer_base(glow_node_in(n, 0));
+  if (to->kind != GLOW_VALUE_STORAGE || !glow_buffer_is_plain_alloc(from) ||
+      from->def.node->block != n->block)
+    return;
+  GlowNode *last = last_toucher(run, n, from, from->def.node);
+  last = last_toucher(run, n, to, last);
+  const GlowNode *between = n->prev;
+  while (between != last && (between->op == GLOW_OP_DEALLOC || between->op == GLOW_OP_COPY))
+    between = between->prev;
+  if (between == last)
+    return;
+  glow_program_begin_change(run);
+  glow_pass_changed(run, NULL, NULL);
+  glow_node_move_before(n, last->next);
+  glow_function_number(run->function);
+}
+
 typedef enum Step { SINK_VIEWS, SINK_ALLOCS, HOIST_DEALLOCS } Step;
 
 /* Backwards, so that what uses a definition has moved before. */
@@ -77,6 +110,12 @@ static void shrink_block(GlowPassRun *run, GlowBlock *b, Step step) {
 
 bool glow_pass_shrink_lifetimes(GlowPassRun *run) {
   int64_t before = glow_program_live_bytes(run);
+  glow_function_number(run->function);
+  for (GlowNode *n = run->function->body->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op == GLOW_OP_COPY)
+      hoist_copy(run, n);
+  }
   for (Step step = SINK_VIEWS; step <= HOIST_DEALLOCS; step++) {
     glow_function_number(run->function);
     shrink_block(run, run->function->body, step);
