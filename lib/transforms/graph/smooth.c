@@ -12,7 +12,9 @@
  * magnitude `a` of the channel in a profile, and the largest weight `w` that reads it. So both
  * share the trouble (SmoothQuant; cross-layer equalization). A normalization takes the factors into
  * Scale and Bias, a product with a constant into that. Between it and the contractions may stand
- * operators that commute with positive factors, and sums with constants.
+ * operators that commute with positive factors, sums with constants, and Clip, which becomes a
+ * maximum and a minimum with a limit for each channel: Clip(x, 0, 6) / s = Min(Max(x / s, 0), 6 /
+ * s).
  *
  * Powers of two: results in float are the same, bit for bit, where nothing overflows or becomes
  * denormal. What the contractions read gets a new name, since a profile of it does not fit any
@@ -41,6 +43,7 @@ typedef struct Channels {
   const GlowRange *range;
   GLOW_VEC(GlowContraction) readers;
   GLOW_VEC(GlowUse *) divided; /* constants that compute it */
+  GLOW_VEC(GlowNode *) clips;  /* what limits it */
 } Channels;
 
 /* ---- What can be changed --------------------------------------------------------------------- */
@@ -120,6 +123,26 @@ static bool take_contraction(const Smooth *s, Channels *c, GlowNode *n) {
   return true;
 }
 
+/* A limit that factors leave as it is: none, 0 or infinite. */
+static bool is_fixed_limit(const GlowValue *v) {
+  GlowScalar limit;
+  return !v || (glow_value_splat(v, &limit) && (limit.f == 0 || isinf(limit.f)));
+}
+
+/* Clip with constant limits. */
+static bool take_clip(const Smooth *s, Channels *c, GlowNode *n) {
+  if (n->op != GLOW_OP_CLIP)
+    return false;
+  const GlowValue *low = glow_node_in(n, GLOW_CLIP_IN_MIN),
+                  *high = glow_node_in(n, GLOW_CLIP_IN_MAX);
+  if ((low && !glow_constness_of(s->constness, low)) ||
+      (high && !glow_constness_of(s->constness, high)))
+    return false;
+  if (!is_fixed_limit(low) || !is_fixed_limit(high))
+    glow_vec_push(s->run->arena, &c->clips, n);
+  return true;
+}
+
 /* Finds the constants that can be divided by the factors of v. Why that cannot be done, or NULL. */
 static const char *find_makers(const Smooth *s, Channels *c) {
   GlowValue *v = c->v;
@@ -132,7 +155,7 @@ static const char *find_makers(const Smooth *s, Channels *c) {
       return NULL;
     bool sum = n->op == GLOW_OP_ADD, product = n->op == GLOW_OP_MUL;
     int constant = sum || product ? constant_operand(s, c, n) : -1;
-    if (constant < 0 && !commutes(n))
+    if (constant < 0 && !commutes(n) && !take_clip(s, c, n))
       return glow_str_printf(s->run->ctx, "%s takes no factors", glow_node_desc(n)->node);
     if (constant >= 0)
       glow_vec_push(s->run->arena, &c->divided, &n->operands[constant]);
@@ -232,6 +255,31 @@ static uint32_t axes_behind(const Channels *c, const GlowUse *use) {
   return weights ? use->value->type->rank - p.w_out : 1;
 }
 
+/* The maximum of v and a limit of n, or the minimum; v if there is no limit. */
+static GlowValue *limited(const Smooth *s, Channels *c, GlowBuilder *b, GlowOp op, GlowValue *v,
+                          GlowValue *limit) {
+  GlowValue *y = limit ? glow_then2(b, op, v, limit) : v;
+  if (y && !is_fixed_limit(limit))
+    glow_vec_push(s->run->arena, &c->divided, &y->def.node->operands[1]);
+  return y;
+}
+
+/* Puts a maximum and a minimum in the place of a Clip. */
+static bool open_clip(const Smooth *s, Channels *c, GlowNode *n) {
+  GlowBuilder b = glow_builder_before(n);
+  GlowStr name = n->results[0].name;
+  GlowValue *y =
+      limited(s, c, &b, GLOW_OP_MAX, glow_node_in(n, 0), glow_node_in(n, GLOW_CLIP_IN_MIN));
+  y = y ? limited(s, c, &b, GLOW_OP_MIN, y, glow_node_in(n, GLOW_CLIP_IN_MAX)) : NULL;
+  if (!y)
+    return false;
+  c->v = c->v == &n->results[0] ? y : c->v;
+  glow_node_replace(n, &y, 1);
+  if (name)
+    glow_value_set_name(y, name);
+  return true;
+}
+
 static bool rewrite(const Smooth *s, Channels *c) {
   GlowValue *profile = profile_of(s, c);
   GlowValue *factor = build_factors(s, c, profile, false);
@@ -240,6 +288,9 @@ static bool rewrite(const Smooth *s, Channels *c) {
     return false;
   glow_pass_begin_batch(s->run);
   glow_pass_changed(s->run, c->v->def.node, "moved factors of '%s' to weights", c->v->name);
+  for (uint32_t i = 0; i < c->clips.count; i++)
+    if (!open_clip(s, c, c->clips.data[i]))
+      return false;
   for (uint32_t i = 0; i < c->divided.count; i++)
     if (!multiply(s, c->divided.data[i], divisor, axes_behind(c, c->divided.data[i])))
       return false;

@@ -27,7 +27,9 @@ C = {
     "gamma": GAIN, "beta": normal(8) * GAIN, "q": normal(8, 8) / GAIN[:, None], "k": normal(8, 8) / GAIN[:, None],
     "add": normal(8), "last": normal(8, 5), "f": normal(6, 2, 3, 3) * MAPS[:, None, None, None], "fb": normal(6) * MAPS,
     "g": normal(4, 6, 2, 2) / MAPS[:, None, None], "gain": LAST[:, None, None], "h": normal(3, 4, 1, 1) / LAST[:, None, None],
-    "t": normal(4, 1, 1, 1),
+    "t": normal(4, 1, 1, 1), "six": F(6), "low": F(-2), "zero": F(0),
+    "i": normal(6, 2, 3, 3) * MAPS[:, None, None, None], "v": normal(3, 6, 1, 1) / MAPS[:, None, None],
+    "j": normal(6, 2, 3, 3) * MAPS[:, None, None, None], "o": normal(3, 6, 1, 1) / MAPS[:, None, None],
 }
 C["q"][2] = 0  # nothing reads this channel but k
 C["last"][4] = 0  # nor this one
@@ -51,18 +53,30 @@ MODEL = """func @main {
   %u = Relu(%t)
   %h = Convolution(%u, @h)
   Save(%h, @z)
+  %i = Convolution(@image, @i)
+  %c = Clip(%i, @low, @six)
+  %v = Convolution(%c, @v)
+  %j = Convolution(@image, @j)
+  %d = Clip(%j, @zero, @six)
+  %o2 = Convolution(%d, @o)
+  %l = Add(%v, %o2)
+  Save(%l, @l)
 }
 """
 # What is divided, what computes the values between, and what is multiplied along an axis.
 MOVES = [("n", ["gamma", "beta"], [("q", 0), ("k", 0)]), ("r", ["add", "k"], [("last", 0)]),
          ("p", ["f", "fb"], [("g", 1)]), ("m", ["gain"], [("t", 0)]),
-         ("u", [], [("h", 1)])]
+         ("u", [], [("h", 1)]), ("c", ["i", "low", "six"], [("v", 1)]),
+         ("d", ["j", "six"], [("o", 1)])]
+# A constant that two of them divide has a second name for the second.
+AGAIN = {("r", "k"): "k.even.1", ("d", "six"): "six.even.1"}
 
 
 def make(top):
     with open(f"{top}/m.gg", "w", encoding="utf-8") as f:
         f.write("declare {\n  placeholder @x : float<1 x 7 x 8>\n  placeholder @image : float<1 x 2 x 6 x 6>\n"
-                "  placeholder @y : float<1 x 7 x 5>\n  placeholder @z : float<1 x 3 x 2 x 2>\n")
+                "  placeholder @y : float<1 x 7 x 5>\n  placeholder @z : float<1 x 3 x 2 x 2>\n"
+                "  placeholder @l : float<1 x 3 x 4 x 4>\n")
         for name, v in C.items():
             f.write(f"  constant @{name} : float<{' x '.join(map(str, v.shape))}> = {listed(v)}\n")
         f.write("}\n" + MODEL)
@@ -107,8 +121,8 @@ def check(ranges, path):
             along = s.reshape([-1 if i == axis else 1 for i in range(C[name].ndim)])
             assert (have[f"{name}.even"] == C[name] * along).all(), name
         for name in divided:
-            behind = C[name].ndim - 1 if name in ("f", "gain") else 0
-            name_of = "k.even.1" if name == "k" else f"{name}.even"
+            behind = {"f": 3, "i": 3, "j": 3, "gain": 2, "low": 2, "six": 2}.get(name, 0)
+            name_of = AGAIN.get((value, name), f"{name}.even")
             assert (have[name_of] == C[name] / s.reshape([-1] + [1] * behind)).all(), name
     # A filter for each channel takes the factors of what it reads, and gives those of its results.
     twice = factors["m"] / factors["u"]
