@@ -22,28 +22,35 @@ static void lap(double *since, double *sum) {
   *since = now;
 }
 
-/* Links what is missing from the row's blobs. Reference kernels call each other across sources, so
- * they are gone through until nothing new comes in. */
-static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
-  bool ok = true, more = true;
-  if (o->kernels)
-    ok = glow_llvm_link(&e->l, o->kernels, o->kernels_size, "kernels", &more);
-  more = true;
-  while (ok && more && glow_llvm_missing(&e->l)) {
-    more = false;
-    for (size_t i = 0; ok && i < glow_nbitcode; i++) {
-      const GlowBitcode *b = &glow_bitcode[i];
-      bool wanted =
-          glow_blob_serves(b, o->isa) && !(e->l.has_reference && b->kind == GLOW_BLOB_REF);
-      if (wanted && glow_llvm_missing(&e->l))
-        ok = glow_llvm_link(&e->l, b->data, (size_t)(b->end - b->data), b->name, &more);
-    }
+/* Links what is missing from those of the row's blobs that have a name like it, or from all: to
+ * look into a blob takes as long as to link a function. *more becomes whether one was linked. */
+static bool link_blobs(GlowEmitter *e, const GlowCodegenOptions *o, bool all, bool *more) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < glow_nbitcode; i++) {
+    const GlowBitcode *b = &glow_bitcode[i];
+    bool wanted = glow_blob_serves(b, o->isa) && !(e->l.has_reference && b->kind == GLOW_BLOB_REF);
+    if (wanted && (all ? glow_llvm_missing(&e->l) != NULL : glow_llvm_misses_like(&e->l, b->name)))
+      ok = glow_llvm_link(&e->l, b->data, (size_t)(b->end - b->data), b->name, more);
   }
   return ok;
 }
 
-/* What is compiled together: a unit, a program that a process looks up or a part of it, or one piece
- * alone. */
+/* Links what is missing. Reference kernels call each other across sources, so blobs are gone
+ * through until nothing new comes in. */
+static bool link_kernels(GlowEmitter *e, const GlowCodegenOptions *o) {
+  bool ok = true, more = true;
+  if (o->kernels)
+    ok = glow_llvm_link(&e->l, o->kernels, o->kernels_size, "kernels", &more);
+  ok = ok && link_blobs(e, o, false, &more);
+  for (more = true; ok && more && glow_llvm_missing(&e->l);) {
+    more = false;
+    ok = link_blobs(e, o, true, &more);
+  }
+  return ok;
+}
+
+/* What is compiled together: a unit, a program that a process looks up or a part of it, or one
+ * piece alone. */
 typedef struct Source {
   const GlowUnit *unit;
   const GlowProgramData *program;
@@ -267,8 +274,8 @@ bool glow_codegen_emit_image(GlowContext *ctx, const GlowProgramData *program,
     bytes[i] = (GlowBytes){LLVMGetBufferStart(all->part[i].object),
                            LLVMGetBufferSize(all->part[i].object)};
   if (ok)
-    *unlinked = glow_link(ctx, bytes, all->parts.count, GLOW_CODE_PROGRAM, lines.data, lines.count,
-                          out);
+    *unlinked =
+        glow_link(ctx, bytes, all->parts.count, GLOW_CODE_PROGRAM, lines.data, lines.count, out);
   glow_defer_pop(ctx, &defer, true);
   lap(&since, &times->load);
   return ok;

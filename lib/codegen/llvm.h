@@ -75,6 +75,8 @@ LLVMAttributeRef glow_llvm_attribute(GlowLlvm *l, const char *name);
 
 /* A function of ours (glow_...) that the module declares and does not define, or NULL. */
 const char *glow_llvm_missing(GlowLlvm *l);
+/* Whether there is one whose name says that `source`, of lib/kernels, may define it. */
+bool glow_llvm_misses_like(GlowLlvm *l, const char *source);
 /* False if a module of kernels was built from another kernel table than that of this code; l->fault
  * then says so. */
 bool glow_llvm_same_table(GlowLlvm *l, LLVMModuleRef library);
