@@ -4,6 +4,7 @@
  * With a batch of A alone, B gets one product over all rows of the batch, without a sum of products
  * behind it. */
 #include "autodiff/autodiff.h"
+#include "ir/infer.h"
 #include "lower/lower.h"
 
 /* The dims of an operand as a matrix: those of its type, or with an axis of extent 1 for a vector.
