@@ -555,7 +555,7 @@ static void test_kernel_tables(void) {
   for (uint32_t s = 0; s < glow_nkernel_sets && glow_kernel_sets[s].runs_here(); s++) {
     GlowBuf in[2] = {shaped(w, GLOW_KIND_FLOAT, 2, ad), shaped(x, GLOW_KIND_FLOAT, 2, bd)};
     GlowBuf out = shaped(y[s & 1], GLOW_KIND_FLOAT, 2, cd);
-    call_row(&glow_kernel_sets[s].table[GLOW_OP_MAT_MUL], NULL, in, 2, &out);
+    call_row(&glow_kernel_sets[s].table[GLOW_OP_MAT_MUL], &(GlowMatMulMembers){0}, in, 2, &out);
   }
   CHECK(glow_nkernel_sets == 1 || !glow_kernel_sets[1].runs_here() ||
         memcmp(y[0], y[1], M * S * sizeof(float)) == 0);
