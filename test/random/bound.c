@@ -70,7 +70,8 @@ typedef struct Judge {
   const Names *cut;
   GlowMap *cells;
   double unit;
-  bool lost; /* overflow, underflow, or something that cannot be evaluated */
+  bool lost;     /* overflow, underflow, or something that cannot be evaluated */
+  bool infinite; /* an operand has an element that is no number */
   unsigned *judged;
   const char *why;
 } Judge;
@@ -256,6 +257,8 @@ static Cell *leaf(Judge *j, const GlowValue *v) {
   Cell *c = GLOW_NEW(j->arena, Cell);
   c->value = in_double(j, t);
   c->size = mapped(j, c->value, NULL, 0, magnitude);
+  for (int64_t i = 0, n = glow_tensor_elements(c->value); i < n; i++)
+    j->infinite |= !isfinite(glow_tensor_get_double(c->value, i));
   return c;
 }
 
@@ -342,7 +345,7 @@ static const char *compare(Judge *j, GlowStr name, const GlowTensor *want, const
   for (int64_t i = 0, n = glow_tensor_elements(want); i < n; i++) {
     double w = glow_tensor_get_double(want, i), g = glow_tensor_get_double(got, i);
     double s = glow_tensor_get_double(c->size, i);
-    if (isnan(w) || isinf(w) || !isfinite(s))
+    if (isnan(w) || isinf(w) || !isfinite(s) || (isnan(g) && j->infinite))
       continue;
     if (!(fabs(g - w) <= bound * j->unit * (s + tiny)))
       return glow_str_printf(
@@ -397,7 +400,7 @@ static void judge(Judge *j, GlowStr name, const GlowTensor *got, const Names *cu
   j->cut = cut ? cut : &none;
   j->cells = glow_map_create(j->arena);
   j->unit = precision(steps ? GLOW_KIND_FLOAT : want->type->kind)->unit;
-  j->lost = false;
+  j->lost = j->infinite = false;
   GlowValue *judged = steps ? glow_node_in(def, 0) : &def->results[index];
   const Cell *c = !steps && in_cut(j, name) ? leaf(j, v) : cell_of(j, judged);
   if (!c || j->lost || !is_float(c->value->type))
