@@ -11,14 +11,16 @@
  *   a table   Where a register has 16 floats and zero points are the middle, a permutation by the
  *             lowest four bits of each lane finds differences of 4 bits.
  *
- * Product and sum take one each, so arithmetic bounds the kernel, not memory. Several rows share
- * what is found of a weight. One row is multiplied by the columns of two panels, whose sums do not
- * wait for each other. */
+ * Product and sum take one each. Several rows share what is found of a weight. One row is
+ * multiplied by the columns of two panels, whose sums do not wait for each other. Panels are short,
+ * so a processor that fetches ahead of one begins anew at the next: while the kernel reads columns,
+ * it fetches those that take their turn behind them. */
 #include "kernels/kernels.h"
 
 enum {
   PANEL = GLOW_FEW_BITS_PANEL,
   IN_PANEL = PANEL / GLOW_VL, /* vectors of columns */
+  IN_LINE = 16 / GLOW_VL,     /* the same of a line of 64 bytes */
   HALF = 16,
   MOST = HALF / 2, /* weights of half a word */
   HAS_TABLE = GLOW_VL == 16,
@@ -44,6 +46,7 @@ typedef struct Columns {
   const float *scale;
   const uint8_t *zero;    /* NULL: the middle */
   int64_t w_next, s_next; /* from a panel to the next one */
+  int64_t w_then, s_then; /* from a vector to what takes its turn behind these columns */
 } Columns;
 
 /* How many rows and vectors of columns are multiplied at a time, and how differences are found;
@@ -71,6 +74,12 @@ INLINE GlowVec look_up(const float *table, Words at) {
 
 /* Where vector v of the columns begins; `next` as in Columns. */
 INLINE int64_t begins(int v, int64_t next) { return v / IN_PANEL * next + v % IN_PANEL * GLOW_VL; }
+
+/* Fetches the words of 4 bytes at `from` and in the vectors beside it; `next` as in Columns. */
+INLINE void fetch(const void *from, const Form f, int64_t next) {
+  UNROLL for (int v = 0; v < f.vectors; v += IN_LINE)
+      __builtin_prefetch((const char *)from + begins(v, next) * 4);
+}
 
 /* Fills in what to subtract, for the zero points of a block. */
 INLINE void set_minus(const GlowFewBitsParams *p, const Form f, Fields *fields, const Columns *at,
@@ -142,6 +151,7 @@ INLINE void multiply(const GlowFewBitsParams *p, const Form f, Fields *fields, f
     const int64_t end = p->k - k < p->block ? p->k : k + p->block;
     GlowVec scale[VECTORS];
     UNROLL for (int v = 0; v < f.vectors; v++) scale[v] = vec_load(scales + begins(v, at->s_next));
+    fetch(scales + at->s_then, f, at->s_next);
     if (!f.in_table && (zero || k == 0))
       set_minus(p, f, fields, at, zero);
     if (zero)
@@ -152,6 +162,7 @@ INLINE void multiply(const GlowFewBitsParams *p, const Form f, Fields *fields, f
       Words words[VECTORS];
       UNROLL for (int v = 0; v < f.vectors; v++) words[v] =
           *(const Words *)(w + begins(v, at->w_next));
+      fetch(w + at->w_then, f, at->w_next);
       if (f.in_table) {
         add_word(sums, f, words, scale, a, k, last);
         continue;
@@ -174,9 +185,14 @@ INLINE void block(const GlowFewBitsParams *p, const Form f, Fields *fields,
   const int64_t panel = first / IN_PANEL, in_panel = first % IN_PANEL * GLOW_VL;
   const int64_t column = panel * PANEL + in_panel, s = panel * p->s_panel + in_panel;
   const bool has_next = panel + 1 < end;
-  const Columns columns = {at->w + panel * p->w_panel + in_panel, at->scale + s,
-                           at->zero ? at->zero + s : NULL, has_next ? p->w_panel : 0,
-                           has_next ? p->s_panel : 0};
+  const int64_t panels = (f.vectors + IN_PANEL - 1) / IN_PANEL;
+  const Columns columns = {at->w + panel * p->w_panel + in_panel,
+                           at->scale + s,
+                           at->zero ? at->zero + s : NULL,
+                           has_next ? p->w_panel : 0,
+                           has_next ? p->s_panel : 0,
+                           panels * p->w_panel,
+                           panels * p->s_panel};
   const int64_t behind = end * PANEL < p->n ? end * PANEL : p->n;
   const int64_t count =
       behind - column < f.vectors * GLOW_VL ? behind - column : f.vectors * GLOW_VL;
