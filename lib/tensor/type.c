@@ -1,14 +1,14 @@
 /* Types: interning, printing, and how two types relate.
  *
- * Each type has a key, a fixed row of words. Types with equal keys are the same object. Keys
- * contain addresses of interned strings, layouts and types. That does no harm, since the table is
- * never iterated. */
+ * Each type has a key, a row of words, as many as its rank asks for. Types with equal keys are the
+ * same object. Keys contain addresses of interned strings, layouts and types. That does no harm,
+ * since the table is never iterated. */
 #include <string.h>
 
 #include "tensor/type.h"
 #include "tensor/uthash.h"
 
-enum { KEY_WORDS = 6 + 2 * GLOW_MAX_RANK };
+enum { HEAD_WORDS = 5, KEY_WORDS = HEAD_WORDS + 2 * GLOW_MAX_RANK };
 
 struct GlowTypeEntry {
   uint64_t key[KEY_WORDS];
@@ -16,10 +16,10 @@ struct GlowTypeEntry {
   UT_hash_handle hh;
 };
 
-static void make_key(const GlowType *t, uint64_t *key) {
+/* Returns the bytes of the key. */
+static size_t make_key(const GlowType *t, uint64_t *key) {
   uint32_t scale;
   memcpy(&scale, &t->scale, sizeof scale);
-  memset(key, 0, KEY_WORDS * sizeof *key);
   key[0] = (uint64_t)t->cls | (uint64_t)t->kind << 8 | (uint64_t)t->quantized << 16 |
            (uint64_t)t->unranked << 17 | (uint64_t)t->rank << 24;
   key[1] = (uint64_t)scale << 32 | (uint32_t)t->offset;
@@ -28,24 +28,26 @@ static void make_key(const GlowType *t, uint64_t *key) {
   key[4] = (uint64_t)t->max_count;
   for (uint32_t i = 0; i < t->rank; i++) {
     const GlowExtent *e = t->dims[i].extent;
-    key[6 + 2 * i] = (uint64_t)t->dims[i].kind | (uint64_t)(e ? e->id : 0) << 8;
-    key[7 + 2 * i] = t->dims[i].kind == GLOW_DIM_SYMBOL ? (uint64_t)(uintptr_t)t->dims[i].symbol
-                                                        : (uint64_t)t->dims[i].size;
+    key[HEAD_WORDS + 2 * i] = (uint64_t)t->dims[i].kind | (uint64_t)(e ? e->id : 0) << 8;
+    key[HEAD_WORDS + 1 + 2 * i] = t->dims[i].kind == GLOW_DIM_SYMBOL
+                                      ? (uint64_t)(uintptr_t)t->dims[i].symbol
+                                      : (uint64_t)t->dims[i].size;
   }
+  return (HEAD_WORDS + 2 * t->rank) * sizeof *key;
 }
 
 static const GlowType *intern(GlowContext *ctx, const GlowType *t) {
   uint64_t key[KEY_WORDS];
-  make_key(t, key);
+  const size_t bytes = make_key(t, key);
   struct GlowTypeEntry *head = ctx->types, *entry = NULL;
-  HASH_FIND(hh, head, key, sizeof key, entry);
+  HASH_FIND(hh, head, key, bytes, entry);
   if (entry)
     return &entry->type;
   entry = GLOW_NEW(ctx->arena, struct GlowTypeEntry);
-  memcpy(entry->key, key, sizeof key);
+  memcpy(entry->key, key, bytes);
   entry->type = *t;
   entry->type.id = HASH_COUNT(head) + 1;
-  HASH_ADD(hh, head, key, sizeof key, entry);
+  HASH_ADD(hh, head, key, bytes, entry);
   ctx->types = head;
   return &entry->type;
 }
