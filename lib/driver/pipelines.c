@@ -16,7 +16,7 @@
 #define SIMPLIFY "fold-splat,algebraic,fast-algebraic,simplify-clip,simplify-cast,eliminate-noop"
 /* Shapes and movement. */
 #define MOVE                                                                                       \
-  "gather-constant,merge-slice,merge-concat,merge-pad,drop-expand,sink-transpose,"                 \
+  "gather-constant,merge-slice,merge-split,merge-concat,merge-pad,drop-expand,sink-transpose,"     \
   "simplify-transpose,fold-flatten,sink-reshape,simplify-reshape"
 /* Convolutions that become smaller, or fewer. */
 #define CONVOLVE "small-conv,crop-filter,group-conv"

@@ -39,6 +39,9 @@ bool glow_value_is_constant(const GlowValue *v);
 /* Whether a movement operator (Transpose, Reshape) takes values of type t. */
 bool glow_op_moves(GlowOp op, const GlowType *t);
 bool glow_value_has_one_use(const GlowValue *v);
+/* Whether a contraction or an element-wise node computes v for one user, so that both may become
+ * one loop. */
+bool glow_value_is_computed(const GlowValue *v);
 /* A Splat of n's result type; NULL if that is not static, is quantized or has a layout. */
 GlowValue *glow_splat_like(GlowNode *n, double value);
 

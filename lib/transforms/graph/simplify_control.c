@@ -8,8 +8,8 @@
  *   Loop or Scan that runs a known, small number of times -> its body, so often
  *
  * trips=N is the largest number of iterations that are unrolled (4), nodes=N the largest number of
- * copied nodes of one loop (64). One iteration is always unrolled. An If on a constant condition is
- * left to -constant-fold. */
+ * copied nodes of one loop (64), literals and the yield not counted. One iteration is always
+ * unrolled. An If on a constant condition is left to -constant-fold. */
 #include "ir/loop.h"
 #include "transforms/pieces.h"
 #include "transforms/rules.h"
@@ -191,8 +191,8 @@ static bool can_move(const GlowType *t) {
 static bool can_unroll(const Control *c, const GlowNode *n, int64_t trips, uint32_t carried) {
   int64_t nodes = 0;
   const GlowBlock *body = n->regions[0];
-  for (const GlowNode *inner = body->first; inner; inner = inner->next)
-    nodes += inner->nregions ? c->nodes + 1 : 1;
+  for (const GlowNode *inner = body->first; inner != end_of(n, 0); inner = inner->next)
+    nodes += inner->nregions ? c->nodes + 1 : inner->op != GLOW_OP_SPLAT;
   if (trips < 0 || n->pred.value || trips > (c->trips > 1 ? c->trips : 1) ||
       (trips > 1 && nodes * trips > c->nodes))
     return false;

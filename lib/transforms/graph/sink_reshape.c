@@ -7,7 +7,9 @@
  *                                  differ in axes of extent 1 alone
  *   f(Reshape(x), Reshape(y))   -> Reshape(f(x, y)), x and y of one shape
  *
- * A Reshape moves only if the node is its one user. */
+ * A Reshape moves only if the node is its one user. It stays where that parts the node from what
+ * computes c: c has an element for each of the result and is computed by a contraction or an
+ * element-wise node, as what is reshaped is not. */
 #include "transforms/rules.h"
 
 static bool is_elementwise(const GlowNode *n) {
@@ -71,6 +73,21 @@ static bool dims_above(const GlowType *c, const GlowType *t, const GlowType *fro
   return k == t->rank && c->rank <= t->rank;
 }
 
+/* Whether n and what computes an operand would no longer be of one shape, with nothing gained. */
+static bool parts(const GlowNode *n, const GlowType *from) {
+  const GlowType *t = n->results[0].type;
+  bool loses = false, gains = false;
+  for (uint32_t i = 0; i < n->noperands; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    const GlowNode *reshape = v ? glow_match(v, GLOW_OP_RESHAPE, n) : NULL;
+    if (reshape)
+      gains |= glow_value_is_computed(glow_node_in(reshape, 0));
+    else
+      loses |= v && same_dims(v->type, t) && !same_dims(t, from) && glow_value_is_computed(v);
+  }
+  return loses && !gains;
+}
+
 /* Operand i of the new node that will stand above the Reshape; NULL if there is none. */
 static GlowValue *operand_above(GlowNode *n, uint32_t i, const GlowType *from) {
   GlowValue *v = glow_node_in(n, i);
@@ -92,7 +109,7 @@ static bool sink(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
   const GlowType *t = n->results[0].type, *from;
   if (!is_elementwise(n) || !glow_type_is_known(t) || t->layout ||
-      !glow_op_moves(GLOW_OP_RESHAPE, t) || !(from = common_source(n)))
+      !glow_op_moves(GLOW_OP_RESHAPE, t) || !(from = common_source(n)) || parts(n, from))
     return true;
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);
   for (uint32_t i = 0; i < n->noperands; i++) {

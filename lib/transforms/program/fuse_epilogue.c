@@ -10,7 +10,10 @@
  * instruction goes what alone widens another operand of it for it:
  *
  *   convolution @out %t, ..;  dequantize @out %d, @in %s;  add @out %y, @in %t, @in %d
- *     becomes   convolution @out %y, .., @in %s ^epilogue(%acc, %s) = { Dequantize, Add } */
+ *     becomes   convolution @out %y, .., @in %s ^epilogue(%acc, %s) = { Dequantize, Add }
+ *
+ * With it goes, too, what alone computes another operand of it, if the result has few elements: to
+ * begin another loop would take longer than the loop. */
 #include "ir/infer.h"
 #include "target/target.h"
 #include "transforms/programs.h"
@@ -41,26 +44,49 @@ static bool keeps_kind(const GlowNode *c, const GlowNode *n) {
 
 /* The instruction that alone writes operand v of n, for n alone, from narrower elements. */
 static GlowNode *widening(const GlowNode *c, const GlowNode *n, GlowValue *v) {
-  GlowNode *p = v && glow_node_is_narrow(c) ? glow_instr_producer(n, v) : NULL;
+  GlowNode *p = glow_instr_producer(n, v);
   if (!p || p == c || !can_take(p) || glow_node_nins(p) != 1 || glow_node_epilogue(p))
     return NULL;
   const GlowType *x = glow_node_in(p, 0)->type;
   return glow_kind_info[x->kind].bits < glow_kind_info[v->type->kind].bits ? p : NULL;
 }
 
-/* What widens an operand of n beside `link`, which c writes; NULL if there is none. One is enough:
- * what is added to a sum. *fits: no other operand has as many elements as the result. */
-static GlowNode *widened_operand(const GlowNode *c, const GlowNode *n, const GlowValue *link,
-                                 bool *fits) {
-  GlowNode *found = NULL;
+/* The instruction that alone computes operand v of n, for n alone, where the elements are few. */
+static GlowNode *few_elements(const GlowNode *c, const GlowNode *n, GlowValue *v) {
+  enum { FEW = 4096 };
+  const GlowType *t = n->operands[0].value->type;
+  GlowNode *p = glow_type_elements(v->type) <= FEW && v->type->kind == kind_of(c)
+                    ? glow_instr_producer(n, v)
+                    : NULL;
+  bool fits = p && can_take(p) && !glow_node_epilogue(p) && v->type->rank == t->rank &&
+              !memcmp(v->type->dims, t->dims, t->rank * sizeof *t->dims);
+  return fits ? p : NULL;
+}
+
+/* What goes with n into the epilogue of c: instructions that compute operands of n. */
+typedef struct Sources {
+  GlowNode *all[4];
+  uint32_t count;
+} Sources;
+
+/* What computes operands of n beside `link`, which c writes, and goes with n. Where elements are
+ * narrow, one is enough, what is added to a sum; then *fits says that no other operand has as many
+ * elements as the result. */
+static Sources sources_of(const GlowNode *c, const GlowNode *n, const GlowValue *link, bool *fits) {
+  Sources found = {.count = 0};
+  const bool narrow = glow_node_is_narrow(c);
+  const uint32_t most = narrow ? 1 : sizeof found.all / sizeof *found.all;
   *fits = true;
   for (uint32_t i = n->nouts; i < n->noperands; i++) {
     GlowValue *v = n->operands[i].value;
     if (!v || v == link)
       continue;
-    GlowNode *p = found ? NULL : widening(c, n, v);
-    found = p ? p : found;
-    *fits = *fits && (p || glow_type_elements(v->type) < glow_type_elements(link->type));
+    GlowNode *p = NULL;
+    if (found.count < most)
+      p = narrow ? widening(c, n, v) : few_elements(c, n, v);
+    if (p)
+      found.all[found.count++] = p;
+    *fits = *fits && (!narrow || p || glow_type_elements(v->type) < glow_type_elements(link->type));
   }
   return found;
 }
@@ -77,13 +103,12 @@ static GlowNode *find_contraction(GlowPassRun *run, const GlowNode *n, GlowValue
     GlowNode *c = glow_instr_producer(n, v);
     GlowMaxPoolMembers pool;
     if (!c || glow_node_desc(c)->epilogue != 0 || glow_node_pool(c, &pool) ||
-        glow_scalar_steps(c) + glow_scalar_steps(n) > GLOW_MAX_STEPS ||
         (!glow_node_is_narrow(c) && !keeps_kind(c, n)))
       continue;
     const char *why = NULL;
     bool fits;
-    widened_operand(c, n, v, &fits);
-    if (glow_node_is_narrow(c) && !fits)
+    const Sources sources = sources_of(c, n, v, &fits);
+    if (!fits || glow_scalar_steps(c) + glow_scalar_steps(n) + sources.count > GLOW_MAX_STEPS)
       continue;
     if (!glow_target_fuses(glow_target_asked(run->module), c, n, &why)) {
       glow_pass_remark(run, glow_node_loc(n), "%s stays: %s", glow_node_desc(n)->instr, why);
@@ -120,8 +145,11 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   const GlowType *acc = old ? old->params[0]->type : link->type;
   glow_scalar_define(&s, link, begin_body(&s, c, acc));
   bool fits;
-  GlowNode *wide = widened_operand(c, n, link, &fits);
-  if ((wide && !glow_scalar_apply(&s, wide)) || !glow_scalar_apply(&s, n))
+  const Sources sources = sources_of(c, n, link, &fits);
+  for (uint32_t i = 0; i < sources.count; i++)
+    if (!glow_scalar_apply(&s, sources.all[i]))
+      return NULL;
+  if (!glow_scalar_apply(&s, n))
     return NULL;
   GlowValue *v = glow_scalar_value(&s, n->operands[0].value);
   glow_build_terminator(s.body, GLOW_OP_YIELD, &v, 1);
@@ -152,8 +180,8 @@ static GlowNode *fuse(GlowPassRun *run, GlowNode *c, GlowNode *n, GlowValue *lin
   glow_pass_changed(run, n, "moved %s into the epilogue of %s", glow_node_desc(n)->instr,
                     glow_node_desc(c)->instr);
   glow_instr_replace_pair(c, n, fused);
-  if (wide)
-    glow_instr_remove_into(wide, fused);
+  for (uint32_t i = 0; i < sources.count; i++)
+    glow_instr_remove_into(sources.all[i], fused);
   glow_buffer_remove(link);
   return fused;
 }
