@@ -107,7 +107,9 @@ struct GlowPassRun {
   GlowModule *module;
   GlowFunction *function; /* NULL for module passes */
   const GlowPass *pass;
-  GlowArena *arena; /* released after the pass */
+  const GlowPassTable *table; /* of the pipeline, and what the run may do to numbers: for passes */
+  GlowMath math;              /* that look at what others would make of a copy */
+  GlowArena *arena;           /* released after the pass */
   const char *const *option_names, *const *option_values;
   uint32_t noptions;
   uint64_t changes; /* rewrites made: glow_pass_changed */

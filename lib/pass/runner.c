@@ -121,6 +121,8 @@ static bool run_once(Runner *r, const GlowPipelineItem *item, GlowFunction *f) {
                      .module = r->module,
                      .function = f,
                      .pass = item->pass,
+                     .table = r->table,
+                     .math = r->options->math,
                      .arena = glow_arena_create(r->ctx),
                      .option_names = item->names,
                      .option_values = item->values,

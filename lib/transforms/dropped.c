@@ -137,9 +137,7 @@ static void run_again(Drop *d, const GlowValue *v, GlowNode *reader) {
     if (!d->k->needed[i])
       continue;
     map_operands(d, &b, n, after, map);
-    GlowNode *copy = glow_node_clone(&b, n, map);
-    glow_node_renumber(copy);
-    copy->order = 0; /* of the first part */
+    GlowNode *copy = glow_turn_copy(&b, n, after, map);
     for (uint32_t r = 0; r < n->nresults; r++)
       if (is_dropped(d->k, &n->results[r]) && !(d->apart && &n->results[r] != v)) {
         glow_map_set(d->copies, &n->results[r], &copy->results[r]);

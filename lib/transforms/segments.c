@@ -335,3 +335,10 @@ bool glow_segment_loop(GlowArena *arena, GlowFunction *f) {
   cut(&best);
   return true;
 }
+
+const GlowNode *glow_segment_open(const GlowFunction *f) {
+  for (const GlowNode *n = f->body->first; n; n = n->next)
+    if (n->op == GLOW_OP_LOOP && n->nresults > carried_by(n) && glow_loop_trips(n) < 0)
+      return n;
+  return NULL;
+}

@@ -24,5 +24,9 @@
  * trips, whose iterations then run twice. False, with nothing done, if no loop keeps less. Extents
  * of what the two loops carry and stack, and how often they run, must be known. */
 bool glow_segment_loop(GlowArena *arena, GlowFunction *f);
+/* The first Loop of f that stacks what its iterations have, and that is not cut because how often it
+ * runs is known only while it does: so many segments cannot be divided evenly beforehand. NULL if
+ * there is none. */
+const GlowNode *glow_segment_open(const GlowFunction *f);
 
 #endif

@@ -199,7 +199,7 @@ static void read_copies(const GlowStages *r, uint32_t stage, const GlowMap *copi
 }
 
 /* Whether copies from stage `first` on read v through a Barrier: a value before them or, from the
- * start on, an input. Weights stay as they are, so that what is made of them alone is shared. */
+ * start on, an input. Weights need none. */
 static bool is_held_back(const GlowStages *r, uint32_t first, const GlowValue *v) {
   if (v->kind == GLOW_VALUE_RESULT)
     return v->def.node->order < r->begins.data[first] && v->def.node->noperands > 0;
@@ -230,9 +230,7 @@ static void copy_stages(const GlowStages *r, GlowBuilder *b, GlowChainPart stage
     if (!r->needed[i])
       continue;
     hold_back(r, b, stages.first, r->turn.nodes.data[i], after, copies, held);
-    GlowNode *copy = glow_node_clone(b, r->turn.nodes.data[i], copies);
-    glow_node_renumber(copy);
-    copy->order = 0; /* of the first part */
+    glow_turn_copy(b, r->turn.nodes.data[i], after, copies);
   }
 }
 

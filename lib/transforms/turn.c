@@ -188,3 +188,23 @@ GlowNode *glow_turn_hold(GlowBuilder *b, const GlowValue *v, GlowValue *copy, Gl
   barrier->order = 0;
   return barrier;
 }
+
+static bool is_variable(const GlowValue *v) {
+  return v && v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_VARIABLE;
+}
+
+GlowNode *glow_turn_copy(GlowBuilder *b, const GlowNode *n, GlowValue *after, GlowMap *map) {
+  bool alone = n->noperands > 0;
+  for (uint32_t i = 0; i < n->noperands; i++)
+    alone &= is_variable(n->operands[i].value);
+  for (uint32_t i = 0; alone && i < n->noperands; i++) {
+    GlowValue *x = n->operands[i].value;
+    glow_map_set(map, x, &glow_turn_hold(b, x, x, after)->results[0]);
+  }
+  GlowNode *copy = glow_node_clone(b, n, map);
+  glow_node_renumber(copy);
+  copy->order = 0;
+  for (uint32_t i = 0; alone && i < n->noperands; i++)
+    glow_map_set(map, n->operands[i].value, NULL);
+  return copy;
+}

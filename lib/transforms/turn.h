@@ -48,5 +48,9 @@ GlowValue *glow_turn_value_before(const GlowTurn *t, const GlowNode *reader);
 /* A Barrier at b, called like v, that lets v or a copy of it through behind `after`, which may be
  * NULL. It counts as a node of the first part. */
 GlowNode *glow_turn_hold(GlowBuilder *b, const GlowValue *v, GlowValue *copy, GlowValue *after);
+/* Runs n again at b: a copy that reads what `map` has for n's operands, and has entries there. What
+ * reads nothing but variables would still be merged with the original, so it reads them behind
+ * `after`, which may be NULL. Counts as a node of the first part. */
+GlowNode *glow_turn_copy(GlowBuilder *b, const GlowNode *n, GlowValue *after, GlowMap *map);
 
 #endif

@@ -1,298 +1,238 @@
-/* Keeps a function within a budget of memory: values that a late part reads of an early part are
- * computed again when they are needed, instead of being kept.
+/* Keeps the memory of a function within a budget: values that a late part reads of an early part
+ * are computed again when they are needed, instead of being kept.
  *
- * The place of the text where most bytes are alive divides the function, behind -grad into a
- * forward and a backward part. The first part is a chain of stages, some of which keep what the
- * second part needs, while others run again (transforms/stages.h); or it is values of which some
- * are not kept, each by itself (transforms/dropped.h). Many such ways are tried on copies of the
- * module. Before all that, updates are put behind the derivatives that they read
- * (transforms/early.h).
+ * What counts is the arena that the function's program has in the end, with all that passes fuse,
+ * pack and lay out: it is planned on copies (transforms/planned.h). For a goal of bytes that are
+ * alive at one time, a way with the least work is searched (transforms/ways.h); the goal is lowered
+ * by what its arena has too much, or raised by what that leaves, until little changes. Before all
+ * that, updates are put behind the derivatives that they read (transforms/early.h).
  *
- * The copies have the names of the originals with numbers behind them. They read what is kept
- * through Barriers, which wait for a value of the second part: so no later pass merges copies with
- * their originals, or starts them earlier.
+ * The copies of nodes have the names of the originals with numbers behind them. They read what is
+ * kept through Barriers, which wait for a value of the second part: so no later pass merges copies
+ * with their originals, or starts them earlier.
  *
  * If no way keeps the budget, loops are cut into segments, which keep what a segment starts with
  * and run again (transforms/segments.h): the loop that keeps most first, until a way does.
  *
- *   memory=SIZE   the most bytes of values that may be alive at one time; values that are returned
- *                 or saved do not count. Without the option, half of what is alive now
+ *   memory=SIZE   the most bytes that the arena may have. Without the option, half of what it has;
+ *                 then a function that cannot keep to that stays as it is
+ *   then=PASSES   what will run behind this pass, until memory is planned: irgen and -O2, or, if an
+ *                 operator with a lowering rule is left, -O2, irgen and -O2
  *
  * Exact: a copy computes what its original does. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "analysis/cost.h"
 #include "support/sizes.h"
-#include "transforms/dropped.h"
 #include "transforms/early.h"
+#include "transforms/planned.h"
 #include "transforms/segments.h"
-#include "transforms/stages.h"
 #include "transforms/transforms.h"
+#include "transforms/ways.h"
 
 enum {
-  GRID = 8,      /* plans that are tried at first, */
-  TRIES = 8,     /* and those between the best of them and the next */
-  FEW = 6,       /* of so many values, all choices are tried */
-  REMOVALS = 32, /* of more, so many are tried to be kept after all */
+  GOALS = 8,     /* as many are tried, */
+  CLOSE = 500,   /* unless they differ by less than this part of what is alive; */
+  LOWERINGS = 8, /* and as many lower budgets, to name the least */
 };
 
-/* What is kept, and what comes of that. */
-typedef struct Way {
-  GlowStageStyle style;
-  int64_t memory;      /* of a plan for stages of this style; 0: */
-  const bool *dropped; /* which of the values that could be kept are not */
-  bool apart;          /* and whether they are computed again apart from each other */
-  int64_t peak, work;  /* of the function: bytes alive at one time, and cost */
-} Way;
+#define OPEN_LOOP                                                                                  \
+  "this Loop keeps what its iterations have: how often it runs is not known, so it is not cut"
 
-/* False, with nothing done, if there is no plan in so little memory. */
-static bool carry_out(GlowArena *arena, GlowFunction *f, const Way *way) {
-  if (!way->memory) {
-    GlowKept kept = glow_kept_find(arena, f);
-    memcpy(kept.dropped, way->dropped, kept.values.count * sizeof *kept.dropped);
-    glow_kept_drop(&kept, way->apart);
-    return true;
-  }
-  GlowStages r = glow_stages_find(arena, f, way->style);
-  const GlowChain *plan = glow_chain_solve(arena, r.stages.data, r.stages.count, way->memory);
-  if (glow_chain_recomputed(plan) < 0)
-    return false;
-  glow_stages_apply(&r, plan);
-  return true;
+/* What is done to a function, and what comes of that. */
+typedef struct Plan {
+  uint32_t loops;     /* cut into segments */
+  const GlowWay *way; /* NULL: nothing else */
+  int64_t peak, work, arena;
+} Plan;
+
+typedef struct Search {
+  GlowPassRun *run;
+  int64_t budget;
+  GLOW_VEC(Plan) plans; /* all whose arena is known */
+  Plan best;            /* the one with the least work within the budget; arena -1: none is */
+} Search;
+
+/* ---- One plan -------------------------------------------------------------------------------- */
+
+/* The arena of a copy of f in which values are computed again. */
+static int64_t arena_of(const Search *s, const GlowFunction *f, const GlowWay *way) {
+  GlowStr why;
+  GlowModule *m = glow_module_clone(f->module);
+  GlowFunction *copy = glow_module_function(m, f->name);
+  if (way)
+    glow_way_take(s->run->arena, copy, way);
+  int64_t bytes = glow_planned_bytes(s->run, copy, glow_pass_option(s->run, "then"), &why);
+  GLOW_CHECK(s->run->ctx, bytes >= 0, "a function with a program has none any more");
+  glow_module_destroy(m);
+  return bytes;
 }
 
-static void release_arena(void *arena) { glow_arena_destroy(arena); }
+/* A plan with its arena; of those with the same bytes and work, the first. */
+static Plan plan_of(Search *s, const GlowFunction *f, uint32_t loops, const GlowWay *way) {
+  Plan p = {.loops = loops, .way = way};
+  p.peak = way ? way->peak : 0;
+  p.work = way ? way->work : glow_way_work(f);
+  for (uint32_t i = 0; i < s->plans.count; i++) {
+    const Plan *q = &s->plans.data[i];
+    if (q->loops == loops && q->peak == p.peak && q->work == p.work)
+      return *q;
+  }
+  p.arena = arena_of(s, f, way);
+  glow_vec_push(s->run->arena, &s->plans, p);
+  return p;
+}
 
-/* Sets what comes of the way, in a copy of the module. */
-static bool measure(const GlowFunction *f, Way *way) {
-  GlowArena *arena = glow_arena_create(f->module->ctx); /* tables of plans are large */
-  GlowDefer release;
-  glow_defer_push(f->module->ctx, &release, release_arena, arena);
-  GlowModule *module = glow_module_clone(f->module);
-  GlowFunction *copy = glow_module_function(module, f->name);
-  bool done = carry_out(arena, copy, way);
-  way->peak = glow_turn_find(arena, copy).peak;
-  way->work = 0;
-  for (const GlowNode *n = copy->body->first; n; n = n->next)
-    way->work += n->op == GLOW_OP_BARRIER ? 0 : glow_turn_cost(n);
-  glow_module_destroy(module);
-  glow_defer_pop(f->module->ctx, &release, true);
-  return done;
+/* Keeps the plan if it is the best so far. Returns its arena. */
+static int64_t consider(Search *s, const GlowFunction *f, uint32_t loops, const GlowWay *way) {
+  Plan p = plan_of(s, f, loops, way);
+  bool better = s->best.arena < 0 || p.work < s->best.work ||
+                (p.work == s->best.work && p.arena < s->best.arena);
+  if (p.arena <= s->budget && better)
+    s->best = p;
+  return p.arena;
+}
+
+/* ---- Goals ----------------------------------------------------------------------------------- */
+
+/* Tries ways for goals between 0 and what f, whose arena is too large, has alive. */
+static void try_goals(Search *s, GlowFunction *f, uint32_t loops, int64_t arena) {
+  int64_t peak = glow_turn_find(s->run->arena, f).peak, least = glow_way_work(f);
+  int64_t low = 0, high = peak; /* a goal that is kept, and one that is not */
+  int64_t goal = peak - (arena - s->budget);
+  for (int i = 0; i < GOALS && high - low > peak / CLOSE; i++) {
+    if (goal <= low || goal >= high)
+      goal = low + (high - low) / 2;
+    GlowWays ways = glow_ways_find(s->run->arena, f, goal);
+    const GlowWay *way = ways.best ? ways.best : ways.least;
+    if (!way)
+      return;
+    int64_t over = consider(s, f, loops, way) - s->budget;
+    if (over <= 0)
+      low = goal;
+    else if (ways.best)
+      high = way->peak < goal ? way->peak : goal;
+    if ((over > 0 && !ways.best) || (over <= 0 && way->work <= least))
+      return;
+    goal = way->peak - over;
+  }
+}
+
+/* The best plan in which `loops` loops are cut already. A program of a way with more alive may have
+ * the smaller arena: so all ways count, if no goal is kept. */
+static void try_function(Search *s, GlowFunction *f, uint32_t loops) {
+  int64_t arena = consider(s, f, loops, NULL);
+  if (arena > s->budget)
+    try_goals(s, f, loops, arena);
+  if (s->best.arena >= 0)
+    return;
+  GlowWays ways = glow_ways_find(s->run->arena, f, 0);
+  for (uint32_t i = 0; i < ways.tried.count; i++)
+    consider(s, f, loops, ways.tried.data[i]);
+}
+
+/* Whether there is a plan for the budget; then the best one with the fewest loops cut. */
+static bool plan(Search *s, int64_t budget) {
+  const GlowFunction *f = s->run->function;
+  GlowModule *m = glow_module_clone(f->module);
+  GlowFunction *copy = glow_module_function(m, f->name);
+  uint32_t loops = 0;
+  s->budget = budget;
+  s->best.arena = -1;
+  glow_save_early(s->run->arena, copy);
+  do
+    try_function(s, copy, loops++);
+  while (s->best.arena < 0 && glow_segment_loop(s->run->arena, copy));
+  glow_module_destroy(m);
+  return s->best.arena >= 0;
+}
+
+/* The least budget below `high` that is kept; `high` if there is none. A plan that was found on the
+ * way to one budget need not be found for the next: so a budget counts only once it was tried. */
+static int64_t least_budget(Search *s, int64_t high) {
+  for (int i = 0; i < LOWERINGS; i++) {
+    int64_t least = high - 1;
+    for (uint32_t k = 0; k < s->plans.count; k++)
+      least = s->plans.data[k].arena < least ? s->plans.data[k].arena : least;
+    if (!plan(s, least)) {
+      if (least == high - 1 || !plan(s, high - 1))
+        break;
+      least = high - 1;
+    }
+    high = least;
+  }
+  return high;
 }
 
 /* ---- The pass -------------------------------------------------------------------------------- */
 
-/* The ways that were tried. */
-typedef struct Search {
-  GlowArena *arena;
-  GlowFunction *function;
-  int64_t budget, least;
-  Way *best; /* the one with the least work whose function stays within the budget; NULL: none */
-} Search;
-
-/* Whether a way keeps the budget. */
-static bool fits(Search *s, Way way) {
-  if (!measure(s->function, &way))
-    return false;
-  s->least = way.peak < s->least ? way.peak : s->least;
-  if (way.peak > s->budget)
-    return false;
-  if (!s->best || way.work < s->best->work) {
-    s->best = GLOW_NEW(s->arena, Way);
-    *s->best = way;
-  }
-  return true;
-}
-
-/* Where stages overlap, the memory of a plan is more or less than what is alive, and the plan with
- * the least memory need not be the one with the least alive: so plans between the least memory and
- * what is alive now are tried, first some that lie even, then those above the last that fits. */
-static void try_plans(Search *s, const GlowStages *r) {
-  uint32_t count = r->stages.count;
-  int64_t high = r->turn.peak;
-  int64_t low = glow_chain_least(s->arena, r->stages.data, count);
-  low += low * count / GLOW_CHAIN_SLOTS + 1; /* sizes are rounded up to slots */
-  int64_t step = (high - low) / GRID, good = -1;
-  for (int64_t i = 0; i < GRID && (step > 0 || i == 0); i++)
-    if (fits(s, (Way){.style = r->style, .memory = low + i * step}))
-      good = i;
-  if (good < 0)
-    return;
-  low += good * step + 1;
-  high = low + step;
-  for (int i = 0; i < TRIES && low < high; i++) {
-    int64_t middle = low + (high - low) / 2;
-    if (fits(s, (Way){.style = r->style, .memory = middle}))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-}
-
-static double worth_of(GlowKept *k, uint32_t i) {
-  return (double)glow_turn_bytes(k->values.data[i]) / (1 + (double)glow_kept_cost(k, i));
-}
-
-/* The order in which values are worth not to be kept: each time the one with the most bytes for the
- * work, if those before it are not kept. The work only grows, so that a value which is still the
- * best when it is looked at again is the best of all. */
-static uint32_t *order_of(Search *s, GlowKept *k) {
-  uint32_t *order = GLOW_NEW_ARRAY(s->arena, uint32_t, k->values.count);
-  double *worth = GLOW_NEW_ARRAY(s->arena, double, k->values.count);
-  for (uint32_t i = 0; i < k->values.count; i++)
-    worth[i] = worth_of(k, i);
-  for (uint32_t n = 0; n < k->values.count;) {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < k->values.count; i++)
-      best = worth[i] > worth[best] ? i : best;
-    double now = worth_of(k, best);
-    if (now < worth[best]) {
-      worth[best] = now;
-      continue;
-    }
-    order[n++] = best;
-    k->dropped[best] = true;
-    worth[best] = -1;
-  }
-  return order;
-}
-
-/* A choice of values: the first `count` of the order, or those that a number has as bits. */
-static bool *choose(Search *s, const GlowKept *k, const uint32_t *order, uint32_t count) {
-  bool *dropped = GLOW_NEW_ARRAY(s->arena, bool, k->values.count + 1);
-  for (uint32_t i = 0; i < k->values.count; i++)
-    if (order ? i < count : count >> i & 1)
-      dropped[order ? order[i] : i] = true;
-  return dropped;
-}
-
-/* Tries which values are not kept: all choices of a few; of more, the fewest in an order that keep
- * the budget, and then to keep some of them after all. */
-static void try_values(Search *s, bool apart) {
-  GlowKept k = glow_kept_find(s->arena, s->function);
-  uint32_t low = 1, high = k.values.count + 1;
-  if (k.turn.at == 0)
-    return;
-  for (uint32_t i = 1; k.values.count <= FEW && i < 1u << k.values.count; i++)
-    fits(s, (Way){.dropped = choose(s, &k, NULL, i), .apart = apart});
-  if (k.values.count <= FEW)
-    return;
-  const uint32_t *order = order_of(s, &k);
-  for (uint32_t i = 1; i <= 2 * GRID && high > k.values.count; i++) {
-    uint32_t count = (i * k.values.count + 2 * GRID - 1) / (2 * GRID);
-    if (count >= low && fits(s, (Way){.dropped = choose(s, &k, order, count), .apart = apart}))
-      high = count;
-    else
-      low = count + 1;
-  }
-  if (high > k.values.count)
-    return;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (fits(s, (Way){.dropped = choose(s, &k, order, middle), .apart = apart}))
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  bool *dropped = choose(s, &k, order, high);
-  for (uint32_t i = high; i-- > 0 && high - i <= REMOVALS;) {
-    bool *fewer = GLOW_NEW_ARRAY(s->arena, bool, k.values.count);
-    memcpy(fewer, dropped, k.values.count);
-    fewer[order[i]] = false;
-    if (fits(s, (Way){.dropped = fewer, .apart = apart}))
-      dropped = fewer;
-  }
-}
-
-/* The way with the least work, of those tried, whose function stays within the budget. NULL if none
- * does. Lowers *least to the fewest bytes alive that were seen. */
-static const Way *find_way(GlowArena *arena, GlowFunction *f, int64_t budget, int64_t *least) {
-  Search s = {.arena = arena, .function = f, .budget = budget, .least = *least};
-  for (int i = 0; i < 4; i++) {
-    GlowStages r =
-        glow_stages_find(arena, f, (GlowStageStyle){.keeps_behind = i % 2, .cuts_anywhere = i / 2});
-    if (r.turn.at && (i < 2 || r.stages.count < GLOW_CHAIN_MOST_STAGES / 2))
-      try_plans(&s, &r);
-  }
-  try_values(&s, false);
-  try_values(&s, true);
-  *least = s.least;
-  return s.best;
-}
-
-/* That a budget is too small is an error if it was given, else a remark. */
-static void refuse(GlowPassRun *run, int64_t budget, int64_t least) {
+/* What keeps the function from its budget is an error if that was given, else a remark. */
+static bool refuse(GlowPassRun *run, const char *why) {
   const GlowFunction *f = run->function;
-  GlowStr what =
-      glow_str_printf(run->ctx,
-                      "@%s needs more than %" PRId64
-                      " bytes; with the least that can be kept, %" PRId64 " are alive at one time",
-                      f->name, budget, least);
-  if (glow_pass_option(run, "memory"))
-    glow_error(run->ctx, f->src, "recompute: %s", what);
+  bool is_given = glow_pass_option(run, "memory") != NULL;
+  if (is_given)
+    glow_error(run->ctx, f->src, "recompute: %s", why);
   else
-    glow_pass_remark(run, f->src, "%s", what);
+    glow_pass_remark(run, f->src, "%s", why);
+  const GlowNode *loop = glow_segment_open(f);
+  if (loop && is_given)
+    glow_note(run->ctx, glow_node_loc(loop), "%s", OPEN_LOOP);
+  else if (loop)
+    glow_pass_remark(run, glow_node_loc(loop), "%s", OPEN_LOOP);
+  return !is_given;
 }
 
-/* ---- Loops ----------------------------------------------------------------------------------- */
-
-/* How many loops have to be cut into segments until a plan keeps the budget, as a copy of the
- * module tells; 0 if there is no such number. Lowers *least to what is alive then. */
-static uint32_t loops_to_cut(GlowPassRun *run, int64_t budget, int64_t *least) {
-  GlowModule *copy = glow_module_clone(run->function->module);
-  GlowFunction *f = glow_module_function(copy, run->function->name);
-  uint32_t count = 0, found = 0;
-  while (!found && glow_segment_loop(run->arena, f)) {
-    int64_t now = glow_turn_find(run->arena, f).peak;
-    count++;
-    if (now <= budget || find_way(run->arena, f, budget, &now))
-      found = count;
-    *least = now < *least ? now : *least;
-  }
-  glow_module_destroy(copy);
-  return found;
-}
-
-static bool fit(GlowPassRun *run, const GlowTurn *turn, int64_t budget) {
+static void apply(GlowPassRun *run, const Plan *p, int64_t before) {
   GlowFunction *f = run->function;
-  int64_t least = turn->peak, work = glow_block_work(f->body);
-  const Way *way = find_way(run->arena, f, budget, &least);
-  uint32_t loops = way ? 0 : loops_to_cut(run, budget, &least);
-  if (!way && !loops) {
-    refuse(run, budget, least);
-    return !glow_pass_option(run, "memory");
-  }
-  glow_pass_changed(run, turn->nodes.data[turn->at], NULL);
-  for (uint32_t i = 0; i < loops; i++)
+  int64_t work = glow_block_work(f->body);
+  glow_pass_changed(run, f->body->first, NULL);
+  glow_save_early(run->arena, f);
+  for (uint32_t i = 0; i < p->loops; i++)
     glow_segment_loop(run->arena, f);
-  if (loops && glow_turn_find(run->arena, f).peak > budget)
-    way = find_way(run->arena, f, budget, &least);
-  if (way)
-    carry_out(run->arena, f, way);
+  if (p->way)
+    glow_way_take(run->arena, f, p->way);
   glow_pass_remark(run, f->src,
-                   "@%s: %" PRId64 " bytes alive at one time instead of %" PRId64 ", %" PRId64
+                   "@%s: an arena of %" PRId64 " bytes instead of %" PRId64 ", %" PRId64
                    " multiply-accumulates again (%" PRId64 " before)",
-                   f->name, glow_turn_find(run->arena, f).peak, turn->peak,
-                   glow_block_work(f->body) - work, work);
-  return true;
+                   f->name, p->arena, before, glow_block_work(f->body) - work, work);
+}
+
+/* Keeps the function, whose arena has `arena` bytes, within the budget. */
+static bool fit(GlowPassRun *run, int64_t arena, int64_t budget) {
+  GlowStr name = run->function->name;
+  Search s = {.run = run};
+  if (plan(&s, budget)) {
+    apply(run, &s.best, arena);
+    return true;
+  }
+  if (!glow_pass_option(run, "memory"))
+    return refuse(run, glow_arena_printf(run->arena,
+                                         "@%s needs more than half of its %" PRId64
+                                         " bytes, and stays as it is",
+                                         name, arena));
+  return refuse(run, glow_arena_printf(run->arena,
+                                       "@%s needs more than %" PRId64
+                                       " bytes; the least budget that it keeps is %" PRId64,
+                                       name, budget, least_budget(&s, arena)));
 }
 
 bool glow_pass_recompute(GlowPassRun *run) {
   const char *text = glow_pass_option(run, "memory");
   int64_t budget = 0;
+  GlowStr why;
   if (text && !glow_parse_size(text, &budget)) {
     glow_error(run->ctx, GLOW_NOWHERE, "recompute: memory=%s is no size, such as 64M", text);
     return false;
   }
-  GlowTurn turn = glow_turn_find(run->arena, run->function);
-  int64_t before = turn.peak;
-  if (!text)
-    budget = before / 2;
-  if (before <= budget || turn.at == 0)
+  int64_t arena = glow_planned_bytes(run, run->function, glow_pass_option(run, "then"), &why);
+  if (arena < 0)
+    return refuse(
+        run, glow_arena_printf(run->arena, "@%s has no program: %s", run->function->name, why));
+  if (text && arena <= budget)
+    glow_pass_remark(run, run->function->src,
+                     "@%s has an arena of %" PRId64 " bytes, within the budget, and stays as it is",
+                     run->function->name, arena);
+  if (arena == 0 || (text && arena <= budget))
     return true;
-  glow_save_early(run->arena, run->function);
-  turn = glow_turn_find(run->arena, run->function);
-  turn.peak = before > turn.peak ? before : turn.peak;
-  return turn.at == 0 || fit(run, &turn, budget); /* saved early, all may be one part */
+  return fit(run, arena, text ? budget : arena / 2);
 }

@@ -82,13 +82,13 @@ def check(name, trips, compiled, folder):
                 % (trips, trips - 1, trips, max(trips - 2, 1)) + function.replace("STEPS", str(trips))
                 + "\ngradient @g of @f from 0 wrt " + ", ".join("%" + n for n in inputs.split()) + " keeping 0\n")
     run("glow-opt", "-grad", "-dce=entry=g", whole, "-o", whole)
-    least = re.search(r"least that can be kept, (\d+) ", run("glow-opt", "-recompute=memory=1", whole, code=1)).group(1)
+    least = re.search(r"the least budget that it keeps is (\d+)", run("glow-opt", "-recompute=memory=1", whole, code=1)).group(1)
     remark = run("glow-opt", f"-recompute=memory={least}", "-remarks=recompute", "--verify-each", whole, "-o", less)
     with open(less) as f:
         loops = f.read().count("Loop(")
     if not remark:
         sys.exit(f"{name}, {trips} trips: no loop is cut")
-    now, before, again = (int(n) for n in re.search(r"(\d+) bytes alive at one time instead of (\d+), (\d+) ", remark).groups())
+    now, before, again = (int(n) for n in re.search(r"an arena of (\d+) bytes instead of (\d+), (\d+) ", remark).groups())
     for backend in [("--backend=interp",)] + [("-O2", "-exact")] * compiled:
         if results(whole, inputs.split(), backend, folder) != results(less, inputs.split(), backend, folder):
             sys.exit(f"{name}, {trips} trips: {' '.join(backend)} has other bits")
