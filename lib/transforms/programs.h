@@ -47,6 +47,10 @@ bool glow_copy_forward(GlowPassRun *run, GlowNode *copy);
  * uses that memory in the meantime. If so, removes the copy and returns true. */
 bool glow_copy_merge(GlowPassRun *run, GlowNode *copy);
 
+/* `base` under another type, by a view that stands before the node `before`; `base` itself where it
+ * has that type. NULL: there is no memory. */
+GlowValue *glow_buffer_view_as(GlowValue *base, const GlowType *type, GlowNode *before);
+
 /* ---- Moving ---------------------------------------------------------------------------------- */
 /* Whether n would read the same values at `to`, which stands behind it in the same block and not
  * too far away. */

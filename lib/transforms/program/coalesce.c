@@ -164,7 +164,7 @@ static void define_before(GlowValue *v, GlowNode *at) {
   n->order = at->order;
 }
 
-static GlowValue *view_as(GlowValue *base, const GlowType *type, GlowNode *before) {
+GlowValue *glow_buffer_view_as(GlowValue *base, const GlowType *type, GlowNode *before) {
   if (base->type == type)
     return base;
   GlowBuilder b = glow_builder_before(before);
@@ -197,7 +197,7 @@ bool glow_copy_merge(GlowPassRun *run, GlowNode *copy) {
     return false;
   GlowNode *alloc = m.alloc->def.node;
   define_before(m.to, alloc);
-  GlowValue *by = view_as(m.to, m.alloc->type, alloc);
+  GlowValue *by = glow_buffer_view_as(m.to, m.alloc->type, alloc);
   if (!by)
     return false;
   glow_buffer_keep_until(glow_buffer_base(m.to), m.last);

@@ -2,7 +2,13 @@
  * read.
  *
  * Both buffers must be allocs of the instruction's own block, because a loop reads a buffer from
- * outside again, and must have the same type. Nothing may touch the output before the instruction,
+ * outside again, and must have the same extents and layout, and elements of the same size. If their
+ * kinds or the parameters of their quantization differ, the output becomes a view:
+ *
+ *   %y = alloc u8[S:0.5]<4>;  stack @out %y, @in %x
+ *     becomes   %y = tensorview %x : u8[S:0.5]<4>;  stack @out %y, @in %x
+ *
+ * Nothing may touch the output before the instruction,
  * or the input after it. The output's alloc is removed; the input then lives as long as the output
  * did. */
 #include "transforms/programs.h"
@@ -38,10 +44,20 @@ static bool is_local_alloc(const GlowValue *v, const GlowNode *n) {
   return glow_buffer_is_plain_alloc(v) && v->def.node->block == n->block;
 }
 
+/* Whether each element of a buffer of type `from` is as large as that of `to` in its place, and may
+ * be any number of either kind. */
+static bool has_places_of(const GlowType *from, const GlowType *to) {
+  const GlowKindInfo *a = &glow_kind_info[from->kind], *b = &glow_kind_info[to->kind];
+  return from == to ||
+         (glow_type_is_same_shape(from, to) && from->layout == to->layout && a->bits == b->bits &&
+          a->cls != GLOW_CLASS_STRING && b->cls != GLOW_CLASS_STRING &&
+          from->kind != GLOW_KIND_BOOL && to->kind != GLOW_KIND_BOOL);
+}
+
 /* Whether output `out` may be computed in the buffer of input `in`. */
 static bool is_pair(const GlowNode *n, uint32_t out, uint32_t in) {
   return glow_instr_may_share(n, out, in) && glow_node_in(n, in) &&
-         glow_node_in(n, in)->type == n->operands[out].value->type;
+         has_places_of(glow_node_in(n, in)->type, n->operands[out].value->type);
 }
 
 /* Whether each operand of n that lies in `base` is an input that output `out` may overwrite, and
@@ -59,7 +75,8 @@ static bool all_inplace(const GlowNode *n, uint32_t out, const GlowValue *base) 
 static bool can_share(GlowArena *arena, const GlowNode *n, uint32_t out, GlowValue *in) {
   GlowValue *to = n->operands[out].value, *base = glow_buffer_base(in);
   if (!to || !is_local_alloc(to, n) || !is_local_alloc(base, n) || to == base ||
-      in->type != to->type || !glow_type_is_known(to->type) || !all_inplace(n, out, base))
+      !has_places_of(in->type, to->type) || !glow_type_is_known(to->type) ||
+      !all_inplace(n, out, base))
     return false;
   if (glow_buffer_dense_base(in) != base)
     return false;
@@ -79,16 +96,19 @@ static void move_views(GlowNode *n, const GlowValue *to) {
   }
 }
 
-/* `to` becomes another name for `in`, and its lifetime that of in's base. */
+/* `to` becomes another name for `in`, or a view of it, and its lifetime that of in's base. */
 static void share(GlowPassRun *run, GlowNode *n, GlowValue *to, GlowValue *in) {
   GlowValue *base = glow_buffer_base(in);
   glow_program_begin_change(run);
   glow_pass_changed(run, n, "%%%s shares the buffer of %%%s", to->name, base->name);
+  GlowValue *by = glow_buffer_view_as(in, to->type, n);
+  if (!by)
+    return;
   move_views(n, to);
   GlowNode *alloc = to->def.node, *end = glow_buffer_dealloc(to);
   glow_node_remove(glow_buffer_dealloc(base));
   glow_use_set(&end->operands[0], base);
-  glow_value_replace_uses(to, in);
+  glow_value_replace_uses(to, by);
   glow_node_remove(alloc);
 }
 
