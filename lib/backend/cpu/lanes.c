@@ -17,6 +17,7 @@ static bool is_number(GlowKind k) { return k <= GLOW_KIND_BOOL; }
 static bool is_small(GlowKind k) {
   return k >= GLOW_KIND_FLOAT8E4M3FN && k <= GLOW_KIND_FLOAT8E8M0;
 }
+static bool is_short(GlowKind k) { return glow_kind_info[k].bits <= 16; }
 static bool is_wide_integer(GlowKind k) { return k == GLOW_KIND_I64 || k == GLOW_KIND_U64; }
 
 /* Whether values of this type can be lanes at all. */
@@ -171,6 +172,27 @@ bool glow_lane_casts(const GlowLaneCall *c, GlowKind from, GlowKind to) {
 
 bool glow_lane_quantizes(const GlowLaneCall *c, GlowKind to) {
   return c->lane && c->lane == lanes_quantize[to][GLOW_KIND_FLOAT];
+}
+
+/* Stored integers are little-endian, so the first bytes are the number in any narrower kind. */
+GlowLaneNumbers glow_lane_numbers(const GlowLaneCall *c, GlowKind from, GlowKind to) {
+  GlowLaneNumbers n = {.kinds = {to}};
+  const GlowLaneScale *s = c->members;
+  if (!c->lane) {
+    memcpy(n.values, c->members, c->bytes);
+    n.count = 1;
+  } else if (glow_lane_quantizes(c, to) && s->scale == 1 && is_short(to)) {
+    n.lane = lanes_offset[to][from];
+    n.values[0] = (uint64_t)(int64_t)s->offset;
+    n.count = 1;
+  } else if (to == GLOW_KIND_FLOAT && c->lane == lanes_dequantize[to][from] && is_short(from)) {
+    n.lane = lanes_linear[to][from];
+    n.kinds[1] = from;
+    memcpy(n.values, &s->scale, sizeof s->scale);
+    n.values[1] = (uint64_t)(int64_t)s->offset;
+    n.count = 2;
+  }
+  return n;
 }
 
 static Members scale_of(GlowLaneList *l, const GlowLane *t) {

@@ -36,7 +36,7 @@ static void add_place(Tables *t, const GlowWork *w, const GlowPlace *p) {
     break;
   case GLOW_PLACE_NUMBERS:
     add_address(t, GLOW_SPACE_PARAMS,
-                glow_image_add(&t->params, w->numbers, w->nnumbers * sizeof *w->numbers));
+                glow_image_add(&t->params, (const char *)w->numbers + p->offset, (size_t)p->bytes));
     break;
   case GLOW_PLACE_ARENA:
     add_address(t, GLOW_SPACE_ARENA, p->offset);

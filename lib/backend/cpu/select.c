@@ -7,6 +7,7 @@
 
 #include "analysis/access.h"
 #include "analysis/cost.h"
+#include "backend/cpu/alike.h"
 #include "backend/interp/interp_internal.h"
 #include "ir/infer.h"
 #include "ir/remarks.h"
@@ -482,6 +483,7 @@ static bool make_plan(GlowArena *arena, GlowFunction *f, const GlowIsa *isa, boo
   }
   plan->work = work.data;
   plan->count = work.count;
+  glow_share_numbers(arena, plan->work, plan->count);
   place_scratch(plan);
   if (plan->arena > GLOW_MAX_OFFSET || plan->nouter > GLOW_MAX_STORAGE) {
     glow_error(s.ctx, f->src, "program @%s has more memory than its code can address", f->name);

@@ -100,6 +100,10 @@ static inline GlowPlace glow_place_zeros(int64_t bytes) {
 static inline GlowPlace glow_place_numbers(int64_t bytes) {
   return (GlowPlace){GLOW_PLACE_NUMBERS, 0, bytes};
 }
+/* Number i of the work. */
+static inline GlowPlace glow_place_number(int64_t i) {
+  return (GlowPlace){GLOW_PLACE_NUMBERS, i * (int64_t)sizeof(int64_t), sizeof(int64_t)};
+}
 
 /* Selections: append work, or return false with s->why. */
 bool glow_select_conv_transpose(GlowSelect *s, const GlowNode *n);
