@@ -210,8 +210,16 @@ static const float *row_of(const GlowBlockOperand *o, GlowVec *one) {
   return o->varies ? at : (const float *)one;
 }
 
+/* Elements from the beginning of an operand to those at `place`. */
+INLINE int64_t offset_at(const GlowBodyOperand *o, const int64_t *place) {
+  int64_t offset = 0;
+  UNROLL for (int d = 0; d < GLOW_BODY_DIMS; d++) offset += place[d] * o->stride[d];
+  return offset;
+}
+
 /* Runs the body in env[0] on a register of sums. `place` has `dims` coordinates, the last one along
- * the axis of the register; `lane` is the number of the first lane, counted over all blocks. */
+ * the axis of the register, then zeros; `lane` is the number of the first lane, counted over all
+ * blocks. */
 static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int64_t dims,
                         int64_t lane) {
   const GlowBodyCode *code = env[0];
@@ -223,9 +231,8 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   b.room = room, b.rows = 1, b.width = GLOW_VL, b.pitch = GLOW_VL * 8, b.last = (char *)0;
   for (int64_t i = 0; i < code->noperands; i++) {
     const GlowBodyOperand *o = &operands[i];
-    int64_t offset = 0, step = o->stride[dims - 1], count = GLOW_VL;
-    for (int64_t d = 0; d < dims; d++)
-      offset += place[d] * o->stride[d];
+    const int64_t offset = offset_at(o, place), step = o->stride[dims - 1];
+    int64_t count = GLOW_VL;
     if (step && o->channels % GLOW_VL)
       count = o->channels - lane < GLOW_VL ? o->channels - lane : GLOW_VL;
     load(&b, o, (const char *)env[1 + i] + offset * o->bytes, step, count > 0 ? count : 0);
@@ -251,8 +258,7 @@ static void limit_sums(float *sums, int64_t count, int64_t width, void *const *e
   }
   const int64_t next = o->stride[dims - 2], step = o->stride[dims - 1];
   const int64_t lanes = step && o->channels ? o->channels - lane : width; /* that may be read */
-  const float *from = env[1];
-  ROLLED for (int64_t d = 0; d < dims; d++) from += place[d] * o->stride[d];
+  const float *from = (const float *)env[1] + offset_at(o, place);
   ROLLED for (int64_t y = 0; y < count; y++, from += next, sums += width) {
     GlowVec one;
     const GlowBlockOperand row = {(const char *)from, step ? -1 : 0, 0};
@@ -276,6 +282,18 @@ bool glow_body_fits(void *const *env, int64_t width) {
   return code->blocks * width * 8 <= ROWS_ROOM;
 }
 
+/* How many of the `width` sums of a row, the first of which is number `lane`, are computed: those
+ * that all operands have. All if that is less than a register; what operands lack is zeros then. */
+static int64_t sums_of(const GlowBodyCode *code, int64_t width, int dims, int64_t lane) {
+  const GlowBodyOperand *o = glow_body_operands(code);
+  int64_t sums = width;
+  ROLLED for (int64_t i = 0; i < code->noperands; i++, o++) {
+    if (o->stride[dims - 1] && o->channels && o->channels - lane < sums)
+      sums = o->channels - lane;
+  }
+  return sums < GLOW_VL ? width : sums;
+}
+
 void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
                     const int64_t *place, int dims, int64_t lane) {
   const GlowBodyCode *code = env[0];
@@ -288,21 +306,21 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
     limit_sums(sums, count, width, env, place, dims, lane);
     return;
   }
+  const int64_t needed = sums_of(code, width, dims, lane);
   for (int64_t begin = 0; begin < count; begin += most) {
     const int64_t now = count - begin < most ? count - begin : most;
     Blocks b;
     char *to = (char *)(sums + begin * width);
-    b.room = room, b.rows = now, b.width = width, b.pitch = now * width * 8;
+    b.room = room, b.rows = now, b.width = needed, b.pitch = now * width * 8;
     b.last = steps[code->nsteps - 1].result == code->result ? to : (char *)0;
     b.last_next = width * 4;
     for (int64_t i = 0; i < code->noperands; i++) {
       const GlowBodyOperand *o = &operands[i];
       const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
-      int64_t offset = begin * next, lanes = width;
-      for (int64_t d = 0; d < dims; d++)
-        offset += place[d] * o->stride[d];
+      const int64_t offset = begin * next + offset_at(o, place);
+      int64_t lanes = needed;
       if (step && o->channels)
-        lanes = o->channels - lane < width ? o->channels - lane : width;
+        lanes = o->channels - lane < needed ? o->channels - lane : needed;
       load_rows(&b, o, (const char *)env[1 + i] + offset * o->bytes, next, step,
                 lanes > 0 ? lanes : 0);
     }
@@ -315,13 +333,13 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
       copy(to, 4, result->at, 4, 4, now * width);
     else
       ROLLED for (int64_t y = 0; y < now; y++)
-          copy(to + y * width * 4, 4, result->at + y * result->next, result->varies & 4, 4, width);
+          copy(to + y * width * 4, 4, result->at + y * result->next, result->varies & 4, 4, needed);
   }
 }
 
 GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
                            int64_t w) {
-  const int64_t place[] = {n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK};
+  const int64_t place[] = {n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK, 0};
   return epilogue(acc, env, place, 5, c);
 }
 

@@ -5,8 +5,8 @@
 #include "vector.h"
 
 /* The extrema of the bits of a row as signed and as unsigned integers, I and U. What nobody asks
- * for is not computed. */
-#define EXTREMES(I, U)                                                                             \
+ * for is not computed. WAYS registers take turns, since each waits for its last extremum. */
+#define EXTREMES(I, U, WAYS)                                                                       \
   typedef struct Extremes_##I {                                                                    \
     I most, least;                                                                                 \
     U umost, uleast;                                                                               \
@@ -15,25 +15,42 @@
     enum { LANES = GLOW_VL * 4 / sizeof(I) };                                                      \
     typedef I Signed __attribute__((vector_size(GLOW_VL * 4), aligned(sizeof(I))));                \
     typedef U Unsigned __attribute__((vector_size(GLOW_VL * 4), aligned(sizeof(I))));              \
+    Signed most[WAYS], least[WAYS];                                                                \
+    Unsigned umost[WAYS], uleast[WAYS];                                                            \
     const I *x = row;                                                                              \
+    int64_t j = LANES;                                                                             \
     I few[LANES];                                                                                  \
     if (n < LANES) {                                                                               \
       ROLLED for (int64_t l = 0; l < LANES; l++) few[l] = x[l < n ? l : 0];                        \
       x = few, n = LANES;                                                                          \
     }                                                                                              \
-    Signed v = *(const Signed *)x, most = v, least = v;                                            \
-    Unsigned umost = (Unsigned)v, uleast = (Unsigned)v;                                            \
-    ROLLED for (int64_t j = LANES; j < n; j += LANES) {                                            \
-      v = *(const Signed *)(x + (j + LANES <= n ? j : n - LANES)); /* the last ones twice */       \
-      most = __builtin_elementwise_max(most, v);                                                   \
-      least = __builtin_elementwise_min(least, v);                                                 \
-      umost = __builtin_elementwise_max(umost, (Unsigned)v);                                       \
-      uleast = __builtin_elementwise_min(uleast, (Unsigned)v);                                     \
+    UNROLL for (int w = 0; w < WAYS; w++) {                                                        \
+      most[w] = least[w] = *(const Signed *)x;                                                     \
+      umost[w] = uleast[w] = *(const Unsigned *)x;                                                 \
     }                                                                                              \
-    return (Extremes_##I){__builtin_reduce_max(most), __builtin_reduce_min(least),                 \
-                          __builtin_reduce_max(umost), __builtin_reduce_min(uleast)};              \
+    ROLLED for (; WAYS > 1 && j + WAYS * LANES <= n; j += WAYS * LANES) {                          \
+      UNROLL for (int w = 0; w < WAYS; w++) EXTREME_STEP(w, x + j + w * LANES)                     \
+    }                                                                                              \
+    ROLLED for (; j < n; j += LANES) /* the last ones twice */                                     \
+        EXTREME_STEP(0, x + (j + LANES <= n ? j : n - LANES))                                      \
+            UNROLL for (int w = 1; w < WAYS; w++) {                                                \
+      most[0] = __builtin_elementwise_max(most[0], most[w]);                                       \
+      least[0] = __builtin_elementwise_min(least[0], least[w]);                                    \
+      umost[0] = __builtin_elementwise_max(umost[0], umost[w]);                                    \
+      uleast[0] = __builtin_elementwise_min(uleast[0], uleast[w]);                                 \
+    }                                                                                              \
+    return (Extremes_##I){__builtin_reduce_max(most[0]), __builtin_reduce_min(least[0]),           \
+                          __builtin_reduce_max(umost[0]), __builtin_reduce_min(uleast[0])};        \
   }
-EXTREMES(int32_t, uint32_t)
+#define EXTREME_STEP(w, from)                                                                      \
+  {                                                                                                \
+    const Signed v = *(const Signed *)(from);                                                      \
+    most[w] = __builtin_elementwise_max(most[w], v);                                               \
+    least[w] = __builtin_elementwise_min(least[w], v);                                             \
+    umost[w] = __builtin_elementwise_max(umost[w], (Unsigned)v);                                   \
+    uleast[w] = __builtin_elementwise_min(uleast[w], (Unsigned)v);                                 \
+  }
+EXTREMES(int32_t, uint32_t, 2)
 
 /* The maximum and the minimum of a row of floating point numbers, whose infinity has the bits INF:
  * numbers below zero have the order of their bits backwards, and a NaN is beyond an infinity. */

@@ -221,16 +221,23 @@ INLINE void panel(const GlowMatmulParams *s, const Tiles *tiles, const Product *
 }
 
 /* One row by as many of the whole panels [p0, p1) as the tile for rows takes, for `depth` steps
- * from step k on. Returns the first panel that is left. */
+ * from step k on. Returns the first panel that is left. The chains of a tile wait for each other,
+ * so the last tile takes some panels a second time where half of its panels or more are left, and
+ * nothing but these sums is stored. */
 INLINE int64_t row_panels(const GlowMatmulParams *s, const Tiles *tiles, const Product *x,
                           int64_t k, int64_t depth, int64_t p0, int64_t p1) {
   enum { PANELS = ROW_VECTORS / GLOW_TILE_VECTORS };
-  const int64_t all = (s->n + PANEL - 1) / PANEL;
+  const int64_t all = (s->n + PANEL - 1) / PANEL, whole = min64(p1, s->n / PANEL);
   const int64_t phase = (k == 0 ? FIRST : 0) | (k + depth == s->k ? LAST : 0);
   const float *b = x->b + k * (s->direct ? s->bk : all * PANEL), *a = x->a + k * s->ak;
-  ROLLED for (; p0 + PANELS <= p1 && (p0 + PANELS) * PANEL <= s->n; p0 += PANELS)
-      tiles->row(GLOW_IN_LIBRARY(tiles->params, tiles->callback) x->c + p0 * PANEL, a,
-                 b + p0 * panel_stride(s), b, x->env, x->batch, 0, p0 * PANEL, depth, phase);
+  const bool again = s->plain && phase == (FIRST | LAST);
+  const int64_t least = again ? PANELS / 2 : PANELS, first = p0;
+  ROLLED while (p0 + least <= whole && first + PANELS <= whole) {
+    const int64_t p = min64(p0, whole - PANELS);
+    tiles->row(GLOW_IN_LIBRARY(tiles->params, tiles->callback) x->c + p * PANEL, a,
+               b + p * panel_stride(s), b, x->env, x->batch, 0, p * PANEL, depth, phase);
+    p0 = p + PANELS;
+  }
   return p0;
 }
 
@@ -279,20 +286,52 @@ static bool is_short(const GlowMatmulParams *s) {
   return s->tiles == 1 && s->kc >= s->k && !s->copy_a && in_place && batches == 1;
 }
 
-/* Such a product. Units are groups of panels. */
+/* Panels [p0, p1) of such a product. */
+static void short_panels(const GlowMatmulParams *s, const Tiles *tiles, const Product *x,
+                         int64_t p0, int64_t p1) {
+  const int64_t apart = s->packed ? s->kc * PANEL : PANEL;
+  int64_t p = p0;
+  if (tiles->row)
+    p = row_panels(s, tiles, x, 0, s->k, p, p1);
+  ROLLED for (; p < p1; p++) {
+    const float *b = x->b + p * apart;
+    panel(s, tiles, x, b, b + apart, 0, s->k, p, 0, 1);
+  }
+}
+
+enum { SHORT_SUMS = 2048 };
+
+/* A whole product of several panels, whose sums wait in a buffer, so that the body runs once over
+ * all of them. False if they do not fit. */
+static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, const Product *x,
+                           int64_t panels) {
+  const int64_t rows = params->tile - (params->narrow ? 1 : 0), n = params->n;
+  const int64_t width = (n + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
+  if (!x->env[0] || panels < 2 || rows * width > SHORT_SUMS || !glow_body_fits(x->env, width))
+    return false;
+  float sums[SHORT_SUMS] __attribute__((aligned(64)));
+  GlowMatmulParams s = *params;
+  Tiles storing = *tiles;
+  Product to = *x;
+  s.plain = 1, s.cm = width, storing.params = &s, to.c = sums;
+  ROLLED for (int64_t i = 1; i <= rows; i++) vec_store(
+      sums + i * width - GLOW_VL, vec_splat(0)); /* what no tile stores is computed, too */
+  short_panels(&s, &storing, &to, 0, panels);
+  finish_rows(sums, rows, width, x->env, (const int64_t[GLOW_MATMUL_BATCH]){0}, 0, 0);
+  ROLLED for (int64_t i = 0; i < rows; i++) ROLLED for (int64_t j = 0; j < n; j += GLOW_VL)
+      put(x->c + i * params->cm + j, vec_load(sums + i * width + j), j, n);
+  return true;
+}
+
+/* A short product. Units are groups of panels. */
 static void short_product(const GlowMatmulParams *s, const Tiles *tiles, void *const *ptrs,
                           int64_t begin, int64_t end) {
   const GlowMatmulPtrs at = GLOW_MATMUL_PTRS(ptrs);
   const Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
-  const int64_t all = (s->n + PANEL - 1) / PANEL, p1 = min64(end * s->panels, all);
-  const int64_t apart = s->packed ? s->kc * PANEL : PANEL;
-  int64_t p = begin * s->panels;
-  if (tiles->row)
-    p = row_panels(s, tiles, &x, 0, s->k, p, p1);
-  ROLLED for (; p < p1; p++) {
-    const float *b = x.b + p * apart;
-    panel(s, tiles, &x, b, b + apart, 0, s->k, p, 0, 1);
-  }
+  const int64_t all = (s->n + PANEL - 1) / PANEL, p0 = begin * s->panels;
+  const int64_t p1 = min64(end * s->panels, all);
+  if (p0 || p1 < all || !finish_at_once(s, tiles, &x, all))
+    short_panels(s, tiles, &x, p0, p1);
 }
 #endif
 

@@ -144,9 +144,9 @@ INLINE void load_part(void *to, const void *p, int64_t count) { (void)to, (void)
     }                                                                                              \
   }
 
-EXTREMES(int8_t, uint8_t)
-EXTREMES(int16_t, uint16_t)
-EXTREMES(int64_t, uint64_t)
+EXTREMES(int8_t, uint8_t, 1)
+EXTREMES(int16_t, uint16_t, 1)
+EXTREMES(int64_t, uint64_t, 1)
 REAL_EXTREMES(double, double, int64_t, uint64_t, 0x7ff0000000000000)
 REAL_EXTREMES(float16, uint16_t, int16_t, uint16_t, 0x7c00)
 REAL_EXTREMES(bfloat16, uint16_t, int16_t, uint16_t, 0x7f80)
