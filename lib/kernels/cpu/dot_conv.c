@@ -317,6 +317,8 @@ enum { WIDE = 4, BLOCK = WIDE * GLOW_VL, SIDE = GLOW_VL == 16 ? 4 : 2 };
 
 #if DOT_FOURS && GLOW_VL == 16
 typedef uint8_t Bytes64 __attribute__((vector_size(64), aligned(1)));
+typedef uint8_t Bytes32 __attribute__((vector_size(32), aligned(1)));
+#define BYTES8(o) (o), (o) + 1, (o) + 2, (o) + 3, (o) + 4, (o) + 5, (o) + 6, (o) + 7
 typedef int16_t Words32 __attribute__((vector_size(64)));
 #define BYTES16(o)                                                                                 \
   (o), (o) + 64, (o) + 1, (o) + 65, (o) + 2, (o) + 66, (o) + 3, (o) + 67, (o) + 4, (o) + 68,       \
@@ -335,13 +337,24 @@ typedef int16_t Words32 __attribute__((vector_size(64)));
 /* The channel of lane l of register q: quarters of 16 bytes are mixed one by one. */
 INLINE int64_t lane_channel(int64_t q, int64_t l) { return l / 4 * 16 + 4 * q + l % 4; }
 
-/* Puts the bytes of four rows between each other. Signed ones have their first bit turned. */
-INLINE void mix_rows(GlowVecI *to, const uint8_t *const *row, int64_t at, bool is_signed) {
+/* The channels of a block, or those of its first half and zeros. */
+INLINE Bytes64 load_channels(const uint8_t *x, const bool half) {
+  if (!half)
+    return *(const Bytes64 *)x;
+  const Bytes32 h = *(const Bytes32 *)x, none = {0};
+  return __builtin_shufflevector(h, none, BYTES8(0), BYTES8(8), BYTES8(16), BYTES8(24), BYTES8(32),
+                                 BYTES8(40), BYTES8(48), BYTES8(56));
+}
+
+/* Puts the bytes of four rows between each other. Signed ones have their first bit turned. With
+ * `half`, the second half of the block is not read. */
+INLINE void mix_rows(GlowVecI *to, const uint8_t *const *row, int64_t at, bool is_signed,
+                     const bool half) {
   const Bytes64 flip = (Bytes64){0} + (uint8_t)(is_signed ? 0x80 : 0);
-  const Bytes64 a = *(const Bytes64 *)(row[0] + at) ^ flip;
-  const Bytes64 b = *(const Bytes64 *)(row[1] + at) ^ flip;
-  const Bytes64 c = *(const Bytes64 *)(row[2] + at) ^ flip;
-  const Bytes64 d = *(const Bytes64 *)(row[3] + at) ^ flip;
+  const Bytes64 a = load_channels(row[0] + at, half) ^ flip;
+  const Bytes64 b = load_channels(row[1] + at, half) ^ flip;
+  const Bytes64 c = load_channels(row[2] + at, half) ^ flip;
+  const Bytes64 d = load_channels(row[3] + at, half) ^ flip;
   const Words32 ab[] = {MIX_BYTES(a, b, 0), MIX_BYTES(a, b, 8)};
   const Words32 cd[] = {MIX_BYTES(c, d, 0), MIX_BYTES(c, d, 8)};
   UNROLL for (int h = 0; h < 2; h++) {
@@ -368,8 +381,13 @@ INLINE NarrowBytes in_order(NarrowBytes v) { return v; } /* as lane_channel has 
 INLINE bool fits_lane(int32_t weight) { return weight >= -128 && weight <= 127; }
 #else
 INLINE int64_t lane_channel(int64_t q, int64_t l) { return q * GLOW_VL + l; }
-INLINE void mix_rows(GlowVecI *to, const uint8_t *const *row, int64_t at, bool is_signed) {
+INLINE void mix_rows(GlowVecI *to, const uint8_t *const *row, int64_t at, bool is_signed,
+                     const bool half) {
   UNROLL for (int q = 0; q < WIDE; q++) {
+    if (half && q >= WIDE / 2) {
+      to[q] = (GlowVecI){0};
+      continue;
+    }
     const GlowVecI a = load_lanes(row[0] + at + q * GLOW_VL, is_signed);
     const GlowVecI b = load_lanes(row[1] + at + q * GLOW_VL, is_signed);
     to[q] = (is_signed ? a & 0xffff : a) | b << 16;
@@ -515,6 +533,8 @@ INLINE void put_packed(int side, const Finish *f, int64_t at, char *y, GlowVecI 
     const NarrowBytes b = in_order(narrow_pack(&f->pack, q[i]));
     if (p->channels >= BLOCK)
       *(NarrowBytes *)(void *)(y + i * p->yw) = b;
+    else if (p->channels == BLOCK / 2)
+      __builtin_memcpy(y + i * p->yw, &b, BLOCK / 2);
     else
       __builtin_memcpy(y + i * p->yw, &b, (size_t)p->channels);
   }
@@ -580,7 +600,7 @@ INLINE void mix_few(GlowVecI *to, const uint8_t *const *row, int64_t channels, b
     __builtin_memcpy(copies[r], row[r], (size_t)channels);
     copy[r] = copies[r];
   }
-  mix_rows(to, copy, 0, is_signed);
+  mix_rows(to, copy, 0, is_signed, false);
 }
 
 /* Puts columns [0, count) of X into scratch memory, beginning with column `left`; those that are
@@ -597,10 +617,12 @@ INLINE void mix_columns(const GlowDotLanesParams *p, GlowVecI *to, const uint8_t
         const uint8_t *at = row[g * ROWS + r];
         part[r] = ix < 0 || ix >= p->iw || at == zeros ? zeros : at + ix * p->xw;
       }
-      if (p->channels < BLOCK)
+      if (p->channels == BLOCK / 2) /* as first layers of networks have */
+        mix_rows(to, part, 0, p->x_signed, true);
+      else if (p->channels < BLOCK)
         mix_few(to, part, p->channels, p->x_signed);
       else
-        mix_rows(to, part, first, p->x_signed);
+        mix_rows(to, part, first, p->x_signed, false);
     }
   }
 }
