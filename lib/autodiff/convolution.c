@@ -28,9 +28,9 @@ static Slide slide_of(int layout, uint32_t rank, uint32_t group, GlowArray strid
   Slide s = {.rank = rank, .spatial = rank - 2, .group = group};
   s.last = layout == GLOW_LAYOUT_NHWC;
   for (uint32_t i = 0; i < s.spatial; i++) {
-    s.stride[i] = glow_slide_entry(strides, i, 1);
-    s.before[i] = glow_slide_entry(pads, i, 0);
-    s.dilation[i] = glow_slide_entry(dilations, i, 1);
+    s.stride[i] = glow_listed(strides, i, 1);
+    s.before[i] = glow_listed(pads, i, 0);
+    s.dilation[i] = glow_listed(dilations, i, 1);
   }
   return s;
 }

@@ -63,10 +63,10 @@ static GlowValue *undisturbed(const GlowGrad *g, const Deform *d, uint32_t a) {
   int64_t out = y->dims[2 + a].size, inner = extent(w, 3 + a, w->rank);
   int64_t *windows = GLOW_NEW_ARRAY(module->arena, int64_t, (size_t)out + 1);
   for (int64_t t = 0; t < d->taps; t++)
-    taps[t] = t / inner % w->dims[2 + a].size * glow_slide_entry(m->dilations, a, 1) -
-              glow_slide_entry(m->pads, a, 0);
+    taps[t] = t / inner % w->dims[2 + a].size * glow_listed(m->dilations, a, 1) -
+              glow_listed(m->pads, a, 0);
   for (int64_t i = 0; i < out; i++)
-    windows[i] = i * glow_slide_entry(m->strides, a, 1);
+    windows[i] = i * glow_listed(m->strides, a, 1);
   GlowValue *tap =
       glow_constant_numbers(module, g->n, "taps", glow_sum_kind(w->kind), taps, (uint32_t)d->taps);
   GlowValue *window = glow_constant_numbers(module, g->n, "windows", glow_sum_kind(w->kind),

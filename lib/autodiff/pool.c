@@ -40,12 +40,12 @@ static bool find_tiles(const GlowGrad *g, Tiles *t) {
   const GlowType *x = glow_grad_in(g, 0)->type, *y = g->dy[0]->type;
   *t = (Tiles){.spatial = x->rank - 2, .first = m->layout == GLOW_LAYOUT_NHWC ? 1 : 2, .taps = 1};
   for (uint32_t i = 0; i < t->spatial; i++) {
-    int64_t k = glow_slide_entry(m->kernels, i, 1), out = y->dims[t->first + i].size;
+    int64_t k = glow_listed(m->kernels, i, 1), out = y->dims[t->first + i].size;
     t->kernel[i] = k;
     t->in[i] = x->dims[t->first + i].size;
     t->taps *= k;
-    if ((out > 1 && glow_slide_entry(m->strides, i, 1) != k) || t->in[i] != out * k ||
-        (k > 1 && glow_slide_entry(m->dilations, i, 1) > 1) || glow_slide_entry(m->pads, i, 0) ||
+    if ((out > 1 && glow_listed(m->strides, i, 1) != k) || t->in[i] != out * k ||
+        (k > 1 && glow_listed(m->dilations, i, 1) > 1) || glow_listed(m->pads, i, 0) ||
         t->in[i] > 1 << 16 || t->taps > 128)
       return false;
   }
@@ -128,11 +128,11 @@ static Windows windows_of(const GlowGrad *g) {
   for (uint32_t i = 0; i < w.spatial; i++) {
     w.in[i] = x->dims[w.first + i].size;
     w.out[i] = y->dims[w.first + i].size;
-    w.kernel[i] = glow_slide_entry(m->kernels, i, 1);
-    w.stride[i] = glow_slide_entry(m->strides, i, 1);
-    w.dilation[i] = glow_slide_entry(m->dilations, i, 1);
-    w.before[i] = glow_slide_entry(m->pads, i, 0);
-    w.behind[i] = glow_slide_entry(m->pads, w.spatial + i, 0);
+    w.kernel[i] = glow_listed(m->kernels, i, 1);
+    w.stride[i] = glow_listed(m->strides, i, 1);
+    w.dilation[i] = glow_listed(m->dilations, i, 1);
+    w.before[i] = glow_listed(m->pads, i, 0);
+    w.behind[i] = glow_listed(m->pads, w.spatial + i, 0);
   }
   return w;
 }

@@ -36,8 +36,8 @@ static bool begin(Pool *p, GlowBuilder *b, const GlowNode *n, int layout, GlowAr
   for (uint32_t i = 0; i < p->s.spatial; i++) {
     p->s.in[i] = x->dims[p->first + i].size;
     p->s.out[i] = y->dims[p->first + i].size;
-    p->s.kernel[i] = glow_slide_entry(kernels, i, 1);
-    p->after[i] = glow_slide_entry(pads, p->s.spatial + i, 0);
+    p->s.kernel[i] = glow_listed(kernels, i, 1);
+    p->after[i] = glow_listed(pads, p->s.spatial + i, 0);
   }
   glow_slide_finish(&p->s);
   return true;

@@ -44,9 +44,9 @@ bool glow_lower_max_unpool(GlowBuilder *b, const GlowNode *n, GlowValue **result
   for (uint32_t a = 0; a < t->rank; a++) {
     dims[a] = t->dims[a].size;
     if (a >= 2)
-      dims[a] = (dims[a] - 1) * glow_slide_entry(m->strides, a - 2, 1) +
-                glow_slide_entry(m->kernels, a - 2, 1) - glow_slide_entry(m->pads, a - 2, 0) -
-                glow_slide_entry(m->pads, t->rank - 2 + a - 2, 0);
+      dims[a] = (dims[a] - 1) * glow_listed(m->strides, a - 2, 1) +
+                glow_listed(m->kernels, a - 2, 1) - glow_listed(m->pads, a - 2, 0) -
+                glow_listed(m->pads, t->rank - 2 + a - 2, 0);
     if (dims[a] > y->dims[a].size)
       return false;
     count *= dims[a];
@@ -76,7 +76,7 @@ static bool blocks_of(const GlowNode *n, GlowSlide *s) {
   for (uint32_t i = 0; i < s->spatial; i++) {
     s->in[i] = y->dims[2 + i].size;
     s->kernel[i] = glow_tensor_get_int(block, i);
-    int64_t room = s->in[i] + s->before[i] + glow_slide_entry(m->pads, s->spatial + i, 0);
+    int64_t room = s->in[i] + s->before[i] + glow_listed(m->pads, s->spatial + i, 0);
     room -= (s->kernel[i] - 1) * s->dilation[i] + 1;
     s->out[i] = room < 0 ? 0 : room / s->stride[i] + 1;
   }

@@ -5,9 +5,9 @@ GlowSlide glow_slide_begin(uint32_t spatial, GlowArray strides, GlowArray pads,
                            GlowArray dilations) {
   GlowSlide s = {.spatial = spatial};
   for (uint32_t i = 0; i < spatial; i++) {
-    s.stride[i] = glow_slide_entry(strides, i, 1);
-    s.dilation[i] = glow_slide_entry(dilations, i, 1);
-    s.before[i] = glow_slide_entry(pads, i, 0);
+    s.stride[i] = glow_listed(strides, i, 1);
+    s.dilation[i] = glow_listed(dilations, i, 1);
+    s.before[i] = glow_listed(pads, i, 0);
   }
   return s;
 }

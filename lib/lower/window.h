@@ -3,6 +3,7 @@
 #define GLOW_LOWER_WINDOW_H
 
 #include "lower/lower.h"
+#include "ops/listed.h"
 
 /* A window that slides over a map of known extents: numbers for each spatial axis, and products. */
 typedef struct GlowSlide {
@@ -23,9 +24,5 @@ void glow_slide_finish(GlowSlide *s);
  * lies in the padding. Numbers are row-major; with column_major, the first axis of the place's
  * number runs fastest. */
 int64_t glow_slide_place(const GlowSlide *s, int64_t window, int64_t tap, bool column_major);
-/* Entry i of a member list, or `initial` if the list is empty. */
-static inline int64_t glow_slide_entry(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
-}
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/select.h"
 #include "kernels/params.h"
+#include "ops/listed.h"
 
 /* A convolution as its instruction says. */
 typedef struct GlowConvView {
@@ -14,11 +15,6 @@ typedef struct GlowConvView {
   int64_t groups, ic, oc; /* ic: channels of one group; oc: of all */
   GlowConvGeometry g;     /* as the instruction says */
 } GlowConvView;
-
-/* Entry i of a list; `initial` if the list is shorter. */
-static inline int64_t glow_conv_member(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
-}
 
 /* Reads the operands of a convolution of float with two spatial axes in NCHW order. False, with
  * s->why, for all others. */

@@ -39,9 +39,9 @@ static bool read_extents(GlowSelect *s, const Plain *c, GlowConvPlainParams *p) 
     p->in[i] = c->x.dims[first + i];
     p->out[i] = c->y.dims[first + i];
     p->window[i] = c->w.dims[first + i];
-    p->stride[i] = glow_conv_member(c->strides, i, 1);
-    p->dilation[i] = glow_conv_member(c->dilations, i, 1);
-    p->pad[i] = glow_conv_member(c->pads, i, 0);
+    p->stride[i] = glow_listed(c->strides, i, 1);
+    p->dilation[i] = glow_listed(c->dilations, i, 1);
+    p->pad[i] = glow_listed(c->pads, i, 0);
     p->xs[i] = c->x.strides[first + i];
     p->ys[i] = c->y.strides[first + i];
     p->taps *= p->window[i];

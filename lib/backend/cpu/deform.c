@@ -1,12 +1,9 @@
 /* DeformConv of float: X and W are copied into the order that the kernel wants. */
 #include "backend/cpu/box.h"
 #include "cpu/work.h"
+#include "ops/listed.h"
 
 enum { BLOCK = 16, SPARE = 256 }; /* channels of a block; bytes behind an operand that are read */
-
-static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? glow_array_at(a, uint32_t, i) : initial;
-}
 
 typedef struct Operands {
   GlowView x, w, offset, bias, mask, y;
@@ -34,9 +31,9 @@ static bool read_params(GlowSelect *s, const GlowNode *n, const Operands *o, Glo
     p->in[a] = o->x.dims[2 + a];
     p->out[a] = o->y.dims[2 + a];
     p->kernel[a] = o->w.dims[2 + a];
-    p->stride[a] = listed(m->strides, a, 1);
-    p->dilation[a] = listed(m->dilations, a, 1);
-    p->before[a] = listed(m->pads, a, 0);
+    p->stride[a] = glow_listed(m->strides, a, 1);
+    p->dilation[a] = glow_listed(m->dilations, a, 1);
+    p->before[a] = glow_listed(m->pads, a, 0);
     p->taps *= p->kernel[a];
     p->places *= p->out[a];
     p->in_places *= p->in[a];

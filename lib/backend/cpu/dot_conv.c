@@ -2,6 +2,7 @@
  * group, if channels are innermost, by a kernel of their own. */
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
+#include "ops/listed.h"
 
 /* The axes of X, W and Y; `rows` is -1 if there is one spatial axis. */
 typedef struct Axes {
@@ -16,7 +17,7 @@ static int64_t listed(GlowArray a, const Axes *axes, uint32_t i, int64_t initial
   if (i == 0 && axes->rows < 0)
     return initial;
   i -= axes->rows < 0;
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
+  return glow_listed(a, i, initial);
 }
 
 /* How many zero points there are for `lines` filters, and where. */

@@ -236,9 +236,9 @@ bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n) {
   GlowNarrowParams p = {.images = out.images, .ic = in.channels, .oc = out.channels};
   p.oh = out.rows, p.ow = out.columns, p.ih = in.rows, p.iw = in.columns;
   p.kh = f->dims[last ? 1 : 2].size, p.kw = f->dims[last ? 2 : 3].size;
-  p.sh = glow_conv_member(m->strides, 0, 1), p.sw = glow_conv_member(m->strides, 1, 1);
-  p.dh = glow_conv_member(m->dilations, 0, 1), p.dw = glow_conv_member(m->dilations, 1, 1);
-  p.pt = glow_conv_member(m->pads, 0, 0), p.pl = glow_conv_member(m->pads, 1, 0);
+  p.sh = glow_listed(m->strides, 0, 1), p.sw = glow_listed(m->strides, 1, 1);
+  p.dh = glow_listed(m->dilations, 0, 1), p.dw = glow_listed(m->dilations, 1, 1);
+  p.pt = glow_listed(m->pads, 0, 0), p.pl = glow_listed(m->pads, 1, 0);
   p.xn = in.image, p.xh = in.row, p.xw = in.pixel, p.xc = in.channel;
   p.yn = out.image, p.yh = out.row, p.yw = out.pixel;
   p.x_signed = x.type->kind == GLOW_KIND_I8;
@@ -287,9 +287,9 @@ bool glow_select_narrow_lanes(GlowSelect *s, const GlowNode *n) {
   p.oh = out.rows, p.ow = out.columns, p.ih = in.rows, p.iw = in.columns;
   p.kh = w.dims[last ? 1 : 2], p.kw = w.dims[last ? 2 : 3];
   p.wo = w.strides[0], p.wh = w.strides[last ? 1 : 2], p.ww = w.strides[last ? 2 : 3];
-  p.sh = glow_conv_member(m->strides, 0, 1), p.sw = glow_conv_member(m->strides, 1, 1);
-  p.dh = glow_conv_member(m->dilations, 0, 1), p.dw = glow_conv_member(m->dilations, 1, 1);
-  p.pt = glow_conv_member(m->pads, 0, 0), p.pl = glow_conv_member(m->pads, 1, 0);
+  p.sh = glow_listed(m->strides, 0, 1), p.sw = glow_listed(m->strides, 1, 1);
+  p.dh = glow_listed(m->dilations, 0, 1), p.dw = glow_listed(m->dilations, 1, 1);
+  p.pt = glow_listed(m->pads, 0, 0), p.pl = glow_listed(m->pads, 1, 0);
   p.xn = in.image, p.xh = in.row, p.xw = in.pixel;
   p.yn = out.image, p.yh = out.row, p.yw = out.pixel;
   p.x_signed = x.type->kind == GLOW_KIND_I8, p.w_signed = 1;

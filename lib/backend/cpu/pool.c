@@ -1,6 +1,7 @@
 /* Pools over windows of up to three spatial axes, in NCHW16c and in plain layouts. */
 #include "cpu/work.h"
 #include "num/bits.h"
+#include "ops/listed.h"
 
 /* The members that all three operators have. */
 typedef struct Members {
@@ -9,10 +10,6 @@ typedef struct Members {
 } Members;
 
 #define MEMBERS(m) ((Members){(m)->layout, (m)->kernels, (m)->strides, (m)->pads, (m)->dilations})
-
-static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? glow_array_at(a, uint32_t, i) : initial;
-}
 
 /* Channels of a view: how many outer ones with which stride, and how many neighbours. */
 static bool read_channels(GlowSelect *s, const GlowView *v, uint32_t axis, int64_t *outer,
@@ -58,11 +55,11 @@ static bool read_params(GlowSelect *s, const GlowView *x, const GlowView *y, con
       continue;
     p->in[a] = x->type->dims[first + i].size;
     p->out[a] = y->type->dims[first + i].size;
-    p->kernel[a] = listed(m->kernels, i, 1);
-    p->stride[a] = listed(m->strides, i, 1);
-    p->dilation[a] = listed(m->dilations, i, 1);
-    p->before[a] = listed(m->pads, i, 0);
-    p->after[a] = listed(m->pads, spatial + i, 0);
+    p->kernel[a] = glow_listed(m->kernels, i, 1);
+    p->stride[a] = glow_listed(m->strides, i, 1);
+    p->dilation[a] = glow_listed(m->dilations, i, 1);
+    p->before[a] = glow_listed(m->pads, i, 0);
+    p->after[a] = glow_listed(m->pads, spatial + i, 0);
     p->xs[a] = x->strides[first + i];
     p->ys[a] = y->strides[first + i];
   }

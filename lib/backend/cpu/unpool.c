@@ -1,10 +1,7 @@
 /* MaxUnpool and Col2Im of plain, dense buffers. */
 #include "cpu/work.h"
+#include "ops/listed.h"
 #include "tensor/tensor.h"
-
-static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? glow_array_at(a, uint32_t, i) : initial;
-}
 
 /* Sets the extents in which indices count, as the reference kernel does. False, with s->why, if Y
  * is smaller: the reference kernel says so when it runs. */
@@ -17,8 +14,8 @@ static bool read_extents(GlowSelect *s, const GlowMaxUnpoolMembers *m, const Glo
   for (uint32_t a = 0; a < x->rank; a++) {
     int64_t n = x->dims[a];
     if (a >= 2)
-      n = (n - 1) * listed(m->strides, a - 2, 1) + listed(m->kernels, a - 2, 1) -
-          listed(m->pads, a - 2, 0) - listed(m->pads, x->rank - 2 + a - 2, 0);
+      n = (n - 1) * glow_listed(m->strides, a - 2, 1) + glow_listed(m->kernels, a - 2, 1) -
+          glow_listed(m->pads, a - 2, 0) - glow_listed(m->pads, x->rank - 2 + a - 2, 0);
     p->n[lead + a] = n;
     p->stride[lead + a] = y->strides[a];
     p->elements *= n;
@@ -72,12 +69,12 @@ static bool read_blocks(GlowSelect *s, const GlowNode *n, const GlowView *x, con
     const uint32_t a = lead + i;
     p->image[a] = y->dims[2 + i];
     p->kernel[a] = glow_tensor_get_int(known, i);
-    p->stride[a] = listed(m->strides, i, 1);
-    p->dilation[a] = listed(m->dilations, i, 1);
-    p->before[a] = listed(m->pads, i, 0);
+    p->stride[a] = glow_listed(m->strides, i, 1);
+    p->dilation[a] = glow_listed(m->dilations, i, 1);
+    p->before[a] = glow_listed(m->pads, i, 0);
     if (p->kernel[a] < 1)
       return glow_select_fail(s, "a block has no elements");
-    const int64_t room = p->image[a] + p->before[a] + listed(m->pads, spatial + i, 0) -
+    const int64_t room = p->image[a] + p->before[a] + glow_listed(m->pads, spatial + i, 0) -
                          ((p->kernel[a] - 1) * p->dilation[a] + 1);
     p->count[a] = room < 0 ? 0 : room / p->stride[a] + 1;
     taps *= p->kernel[a];

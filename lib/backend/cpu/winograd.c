@@ -23,7 +23,7 @@ static bool read_tile(GlowSelect *s, const GlowConvView *c, GlowWinogradParams *
   const GlowArray given = c->m->tile;
   if (!given.count)
     return true;
-  int64_t chunk = glow_conv_member(given, 0, 1), block = glow_conv_member(given, 1, 0);
+  int64_t chunk = glow_listed(given, 0, 1), block = glow_listed(given, 1, 0);
   if (given.count != 2 || chunk < 1 || chunk > s->isa->tile_pixels || block < 1 ||
       p->tiles <= glow_div_up(p->tiles, chunk) * (chunk - 1))
     return glow_select_fail(s,

@@ -25,7 +25,7 @@ static bool conv_kernel(GlowOnnxNode *n, const GlowType *w, GlowArray *kernel) {
     if (exact && kernel->count && glow_array_at(*kernel, uint32_t, i) != d.size)
       return glow_onnx_fail(n, "the filter is %s, but kernel_shape has %u",
                             glow_type_str(n->im->ctx, w), glow_array_at(*kernel, uint32_t, i));
-    extents[i] = exact ? (uint32_t)d.size : glow_onnx_entry(*kernel, i, 1);
+    extents[i] = exact ? (uint32_t)d.size : glow_listed(*kernel, i, 1);
   }
   *kernel = glow_array_u32(n->im->m, extents, w->rank - 2);
   return true;
@@ -133,11 +133,10 @@ static bool fit_transposed(GlowOnnxNode *n, GlowOnnxWindow *w, GlowArray shape, 
     return glow_onnx_fail(n, "attribute 'output_shape' has %u extents, expected %u", shape.count,
                           spatial);
   for (uint32_t i = 0; i < spatial; i++) {
-    double stride = glow_onnx_entry(w->strides, i, 1), grown = stride;
-    double window = ((double)glow_onnx_entry(w->kernel, i, 1) - 1) *
-                        (double)glow_onnx_entry(w->dilations, i, 1) +
-                    1;
-    extra[i] = glow_onnx_entry(*output_padding, i, 0);
+    double stride = glow_listed(w->strides, i, 1), grown = stride;
+    double window =
+        ((double)glow_listed(w->kernel, i, 1) - 1) * (double)glow_listed(w->dilations, i, 1) + 1;
+    extra[i] = glow_listed(*output_padding, i, 0);
     if (shape.count) { /* how far the result goes beyond (in - 1) * stride */
       int64_t want = glow_array_at(shape, int64_t, shape.count - spatial + i);
       if (x->dims[i + 2].kind != GLOW_DIM_EXACT || x->dims[i + 2].size > INT32_MAX)

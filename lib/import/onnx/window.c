@@ -12,8 +12,8 @@
 
 /* How far a window reaches along spatial axis i. */
 static int64_t reach(const GlowOnnxWindow *w, uint32_t i) {
-  int64_t dilation = glow_onnx_entry(w->dilations, i, 1);
-  return (glow_onnx_entry(w->kernel, i, 1) - (int64_t)1) * dilation + 1;
+  int64_t dilation = glow_listed(w->dilations, i, 1);
+  return (glow_listed(w->kernel, i, 1) - (int64_t)1) * dilation + 1;
 }
 
 /* The padding along spatial axis i for an extent of whole strides and `remainder` elements, 1 <=
@@ -36,7 +36,7 @@ static bool same_pads(GlowOnnxNode *n, const GlowType *x, bool lower, GlowOnnxWi
     return glow_onnx_unsupported(n, "auto_pad for an operand of unknown or other rank");
   for (uint32_t i = 0; i < spatial; i++) {
     GlowDim d = x->dims[i + 2];
-    int64_t stride = glow_onnx_entry(w->strides, i, 1), total;
+    int64_t stride = glow_listed(w->strides, i, 1), total;
     if (stride < 1)
       return glow_onnx_fail(n, "a stride is 0");
     bool known = d.kind == GLOW_DIM_EXACT;
@@ -64,7 +64,7 @@ static GlowValue *open_pads(GlowOnnxNode *n, GlowValue *x, bool lower, const Glo
   int64_t strides[GLOW_MAX_RANK], reaches[GLOW_MAX_RANK], one = 1, two = 2, none = 0;
   uint32_t spatial = w->kernel.count;
   for (uint32_t i = 0; i < spatial; i++) {
-    strides[i] = glow_onnx_entry(w->strides, i, 1);
+    strides[i] = glow_listed(w->strides, i, 1);
     reaches[i] = reach(w, i);
   }
   GlowValue *ones = glow_onnx_make_ints(n, "one", &one, 1);

@@ -5,18 +5,18 @@
 /* stride * (in - 1) + (kernel - 1) * dilation + 1 + extra - pads, for spatial axis i. */
 static bool spread(const GlowInfer *in, const Window *w, uint32_t i, GlowDim size, GlowDim kernel,
                    int64_t extra, GlowDim *result) {
-  int64_t reach, length, stride = entry(w->strides, i, 1);
+  int64_t reach, length, stride = glow_listed(w->strides, i, 1);
   *result = GLOW_UNKNOWN;
   if (kernel.kind == GLOW_DIM_EXACT && kernel.size == 0)
     return glow_infer_error(in, "the window is empty along spatial axis %u", i);
   if (kernel.kind != GLOW_DIM_EXACT || !glow_dim_has_size(size))
     return true;
-  if (__builtin_mul_overflow(kernel.size - 1, entry(w->dilations, i, 1), &reach) ||
+  if (__builtin_mul_overflow(kernel.size - 1, glow_listed(w->dilations, i, 1), &reach) ||
       __builtin_mul_overflow(size.size - 1, stride, &length) ||
       __builtin_add_overflow(length, reach, &length) ||
       __builtin_add_overflow(length, extra + 1, &length))
     return glow_infer_error(in, "the result is too large along spatial axis %u", i);
-  length -= entry(w->pads, i, 0) + entry(w->pads, w->spatial + i, 0);
+  length -= glow_listed(w->pads, i, 0) + glow_listed(w->pads, w->spatial + i, 0);
   if (length < 0)
     return glow_infer_error(in, "pads are larger than the result along spatial axis %u", i);
   *result = glow_dim_affine(size, stride, length - stride * size.size, 1, 0, length);
@@ -68,7 +68,7 @@ bool glow_infer_conv_transpose(GlowInfer *in) {
   dims[w.channel] = filters;
   for (uint32_t i = 0; i < w.spatial; i++)
     if (!spread(in, &w, i, x->dims[w.first + i], f->dims[w.first + i],
-                entry(m->output_padding, i, 0), &dims[w.first + i]))
+                glow_listed(m->output_padding, i, 0), &dims[w.first + i]))
       return false;
   return glow_infer_set(in, 0, x, x->rank, dims);
 }

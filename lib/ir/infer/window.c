@@ -26,8 +26,8 @@ bool glow_infer_window(const GlowInfer *in, const Window *w) {
 /* How many windows fit into an exact extent. All values are below 2^33, or 2^40 for size and
  * kernel, so that only the product can overflow. -1: the window does not fit. */
 static int64_t count_windows(const Window *w, uint32_t i, int64_t size, int64_t kernel) {
-  int64_t stride = entry(w->strides, i, 1), dilation = entry(w->dilations, i, 1), reach;
-  int64_t begin = entry(w->pads, i, 0), end = entry(w->pads, w->spatial + i, 0);
+  int64_t stride = glow_listed(w->strides, i, 1), dilation = glow_listed(w->dilations, i, 1), reach;
+  int64_t begin = glow_listed(w->pads, i, 0), end = glow_listed(w->pads, w->spatial + i, 0);
   if (__builtin_mul_overflow(kernel - 1, dilation, &reach))
     return -1;
   int64_t room = size + begin + end;
@@ -44,9 +44,9 @@ static int64_t count_windows(const Window *w, uint32_t i, int64_t size, int64_t 
  * where it begins before the padding at the end. */
 static GlowDim windows_of(const Window *w, uint32_t i, GlowDim size, int64_t kernel,
                           int64_t count) {
-  int64_t stride = entry(w->strides, i, 1), begin = entry(w->pads, i, 0);
-  int64_t end = entry(w->pads, w->spatial + i, 0);
-  int64_t reach = (kernel - 1) * entry(w->dilations, i, 1);
+  int64_t stride = glow_listed(w->strides, i, 1), begin = glow_listed(w->pads, i, 0);
+  int64_t end = glow_listed(w->pads, w->spatial + i, 0);
+  int64_t reach = (kernel - 1) * glow_listed(w->dilations, i, 1);
   int64_t rest = begin + end - reach - 1;
   if (!size.extent || (w->ceil && end > reach))
     return size.kind == GLOW_DIM_EXACT ? GLOW_EXACT(count) : GLOW_BOUND(count);
@@ -67,9 +67,9 @@ bool glow_infer_slide(const GlowInfer *in, const Window *w, uint32_t i, GlowDim 
   if (kernel.size == 0)
     return glow_infer_error(in, "the window is empty along spatial axis %u", i);
   if (!glow_dim_has_size(size)) {
-    int64_t pads = entry(w->pads, i, 0) + entry(w->pads, w->spatial + i, 0), reach;
-    bool same = entry(w->strides, i, 1) == 1 &&
-                !__builtin_mul_overflow(kernel.size - 1, entry(w->dilations, i, 1), &reach) &&
+    int64_t pads = glow_listed(w->pads, i, 0) + glow_listed(w->pads, w->spatial + i, 0), reach;
+    bool same = glow_listed(w->strides, i, 1) == 1 &&
+                !__builtin_mul_overflow(kernel.size - 1, glow_listed(w->dilations, i, 1), &reach) &&
                 reach == pads;
     *result = same ? size : GLOW_UNKNOWN;
     return true;
@@ -256,7 +256,7 @@ static bool check_padding(const GlowNode *n, const char *name, GlowArray kernels
   for (uint32_t i = 0; kernels.count && i < pads.count; i++) {
     uint32_t axis = i % kernels.count;
     int64_t reach =
-        ((int64_t)glow_array_at(kernels, uint32_t, axis) - 1) * entry(dilations, axis, 1);
+        ((int64_t)glow_array_at(kernels, uint32_t, axis) - 1) * glow_listed(dilations, axis, 1);
     if (glow_array_at(pads, uint32_t, i) > reach)
       return glow_verify_error(n, "%s %u is as large as the window", name, i);
   }

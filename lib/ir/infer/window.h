@@ -3,6 +3,7 @@
 #define GLOW_IR_INFER_WINDOW_H
 
 #include "ir/infer/hooks.h"
+#include "ops/listed.h"
 
 typedef struct Window {
   uint32_t spatial; /* number of spatial axes */
@@ -16,10 +17,6 @@ typedef struct Window {
 static inline Window window_of(const GlowType *x, int layout) {
   bool nhwc = layout == GLOW_LAYOUT_NHWC;
   return (Window){.spatial = x->rank - 2, .first = nhwc ? 1 : 2, .channel = nhwc ? x->rank - 1 : 1};
-}
-
-static inline int64_t entry(GlowArray a, uint32_t i, int64_t initial) {
-  return a.count ? glow_array_at(a, uint32_t, i) : initial;
 }
 
 /* Whether each list of w is empty or has a value for each spatial axis (pads: two), and no stride

@@ -9,9 +9,9 @@ static void spatial_axes(GlowConvPlan *p, const GlowConvolutionMembers *m) {
     p->in[i] = p->x->dims[a];
     p->out[i] = p->y->dims[a];
     p->kernel[i] = p->w->dims[a];
-    p->stride[i] = glow_ref_listed(m->strides, i, 1);
-    p->dilation[i] = glow_ref_listed(m->dilations, i, 1);
-    p->before[i] = glow_ref_listed(m->pads, i, 0);
+    p->stride[i] = glow_listed(m->strides, i, 1);
+    p->dilation[i] = glow_listed(m->dilations, i, 1);
+    p->before[i] = glow_listed(m->pads, i, 0);
     /* As far as the last window reaches; what follows is never read. */
     int64_t reach = (p->out[i] - 1) * p->stride[i] + (p->kernel[i] - 1) * p->dilation[i] + 1;
     p->padded[i] = p->out[i] > 0 && p->kernel[i] > 0 ? reach : 0;

@@ -44,9 +44,9 @@ static Plan plan_of(const GlowCall *call) {
   p.wide = p.x->kind == GLOW_KIND_DOUBLE;
   p.taps = p.places = 1;
   for (uint32_t i = 0; i < p.spatial; i++) {
-    p.stride[i] = glow_ref_listed(m->strides, i, 1);
-    p.dilation[i] = glow_ref_listed(m->dilations, i, 1);
-    p.before[i] = glow_ref_listed(m->pads, i, 0);
+    p.stride[i] = glow_listed(m->strides, i, 1);
+    p.dilation[i] = glow_listed(m->dilations, i, 1);
+    p.before[i] = glow_listed(m->pads, i, 0);
     p.taps *= p.w->dims[p.first_axis + i];
     p.places *= p.x->dims[p.first_axis + i];
   }

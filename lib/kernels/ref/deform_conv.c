@@ -30,9 +30,9 @@ static Plan plan_of(const GlowCall *call) {
   p.outputs = glow_ref_extent(y, 2, y->rank);
   p.offset_groups = m->offset_group;
   for (uint32_t i = 0; i < p.spatial; i++) {
-    p.stride[i] = glow_ref_listed(m->strides, i, 1);
-    p.dilation[i] = glow_ref_listed(m->dilations, i, 1);
-    p.before[i] = glow_ref_listed(m->pads, i, 0);
+    p.stride[i] = glow_listed(m->strides, i, 1);
+    p.dilation[i] = glow_listed(m->dilations, i, 1);
+    p.before[i] = glow_listed(m->pads, i, 0);
   }
   size_t size = x->kind == GLOW_KIND_DOUBLE ? sizeof(double) : sizeof(float);
   p.samples_at = glow_align64((size_t)glow_buf_elements(w) * size);

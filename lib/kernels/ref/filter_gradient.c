@@ -38,10 +38,10 @@ static Plan plan_of(const GlowCall *call) {
   p.wide = p.x->kind == GLOW_KIND_DOUBLE;
   p.taps = 1;
   for (uint32_t i = 0; i < p.spatial; i++) {
-    p.kernel[i] = glow_ref_listed(m->kernels, i, 1);
-    p.stride[i] = glow_ref_listed(m->strides, i, 1);
-    p.dilation[i] = glow_ref_listed(m->dilations, i, 1);
-    p.before[i] = glow_ref_listed(m->pads, i, 0);
+    p.kernel[i] = glow_listed(m->kernels, i, 1);
+    p.stride[i] = glow_listed(m->strides, i, 1);
+    p.dilation[i] = glow_listed(m->dilations, i, 1);
+    p.before[i] = glow_listed(m->pads, i, 0);
     p.taps *= p.kernel[i];
   }
   p.terms = (p.in_channels * p.taps + GLOW_TILE_ROWS - 1) / GLOW_TILE_ROWS * GLOW_TILE_ROWS;

@@ -77,8 +77,8 @@ typedef struct Conv {
 /* The outputs [*from, *to) along spatial axis i whose tap t is inside of X. */
 static void inside(const Conv *p, const GlowBuf *y, uint32_t i, int64_t t, int64_t *from,
                    int64_t *to) {
-  int64_t stride = glow_ref_listed(p->m->strides, i, 1);
-  int64_t at = t * glow_ref_listed(p->m->dilations, i, 1) - glow_ref_listed(p->m->pads, i, 0);
+  int64_t stride = glow_listed(p->m->strides, i, 1);
+  int64_t at = t * glow_listed(p->m->dilations, i, 1) - glow_listed(p->m->pads, i, 0);
   int64_t size = p->x->dims[p->first + i], out = y->dims[p->first + i];
   int64_t last = size - 1 - at; /* of out * stride */
   *from = at >= 0 ? 0 : (-at + stride - 1) / stride;
@@ -96,15 +96,14 @@ static void add_tap(const Conv *p, GlowBuf *y, int64_t x_at, int64_t y_at, const
     if (count[i] <= 0)
       return;
   }
-  int64_t step = glow_ref_listed(p->m->strides, last, 1) * p->x->strides[axis];
+  int64_t step = glow_listed(p->m->strides, last, 1) * p->x->strides[axis];
   int64_t y_step = y->strides[axis];
   do {
     int64_t x = x_at, to_y = y_at;
     for (uint32_t i = 0; i < p->spatial; i++) {
       int64_t o = from[i] + (i < last ? index[i] : 0);
-      int64_t in = o * glow_ref_listed(p->m->strides, i, 1) +
-                   tap[i] * glow_ref_listed(p->m->dilations, i, 1) -
-                   glow_ref_listed(p->m->pads, i, 0);
+      int64_t in = o * glow_listed(p->m->strides, i, 1) +
+                   tap[i] * glow_listed(p->m->dilations, i, 1) - glow_listed(p->m->pads, i, 0);
       x += in * p->x->strides[p->first + i];
       to_y += o * y->strides[p->first + i];
     }

@@ -232,8 +232,8 @@ GlowRunError glow_kernel_halo(GlowCall *call) {
     c.src_strides[a] = mapped ? strides[a] : 0;
   }
   for (uint32_t a = 0; a < out->rank; a++) {
-    first[a] = glow_ref_listed(m->pads, a, 0);
-    c.dims[a] -= first[a] + glow_ref_listed(m->pads, out->rank + a, 0);
+    first[a] = glow_listed(m->pads, a, 0);
+    c.dims[a] -= first[a] + glow_listed(m->pads, out->rank + a, 0);
     at += first[a] * strides[a];
   }
   for (uint32_t a = 0; a < out->rank; a++) {

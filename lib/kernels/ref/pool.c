@@ -29,11 +29,11 @@ static GlowPoolPlan pool_plan(const GlowBuf *x, const GlowBuf *y, int layout, Gl
   p.c_axis = nhwc ? x->rank - 1 : 1;
   p.first_axis = nhwc ? 1 : 2;
   for (uint32_t i = 0; i < p.spatial; i++) {
-    p.kernel[i] = glow_ref_listed(kernels, i, 1);
-    p.stride[i] = glow_ref_listed(strides, i, 1);
-    p.dilation[i] = glow_ref_listed(dilations, i, 1);
-    p.before[i] = glow_ref_listed(pads, i, 0);
-    p.after[i] = glow_ref_listed(pads, p.spatial + i, 0);
+    p.kernel[i] = glow_listed(kernels, i, 1);
+    p.stride[i] = glow_listed(strides, i, 1);
+    p.dilation[i] = glow_listed(dilations, i, 1);
+    p.before[i] = glow_listed(pads, i, 0);
+    p.after[i] = glow_listed(pads, p.spatial + i, 0);
     p.out[i] = y->dims[p.first_axis + i];
   }
   return p;

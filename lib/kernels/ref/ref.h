@@ -11,6 +11,7 @@
 #include "num/half.h"
 #include "num/math.h"
 #include "ops/kernels.h"
+#include "ops/listed.h"
 
 #define GLOW_MAX_PHYSICAL (GLOW_MAX_RANK + 4)
 
@@ -108,10 +109,6 @@ int64_t glow_quantize_double(const GlowBuf *b, double v);
 void glow_ref_store_number(GlowBuf *b, int64_t at, double v);
 /* Integer operands (i32 or i64, any stride): element i. */
 int64_t glow_ref_int(const GlowBuf *b, int64_t i);
-/* Entry i of a list member such as `strides`; `initial` if the list is left out. */
-static inline int64_t glow_ref_listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
-}
 /* `axis` counted from the end if it is negative. */
 static inline uint32_t glow_ref_axis(int64_t axis, uint32_t rank) {
   return (uint32_t)(axis < 0 ? axis + rank : axis);

@@ -12,9 +12,9 @@ static int64_t implied_dims(const GlowCall *call, int64_t *dims) {
   for (uint32_t a = 0; a < x->rank; a++) {
     dims[a] = x->dims[a];
     if (a >= 2)
-      dims[a] = (x->dims[a] - 1) * glow_ref_listed(m->strides, a - 2, 1) +
-                glow_ref_listed(m->kernels, a - 2, 1) - glow_ref_listed(m->pads, a - 2, 0) -
-                glow_ref_listed(m->pads, x->rank - 2 + a - 2, 0);
+      dims[a] = (x->dims[a] - 1) * glow_listed(m->strides, a - 2, 1) +
+                glow_listed(m->kernels, a - 2, 1) - glow_listed(m->pads, a - 2, 0) -
+                glow_listed(m->pads, x->rank - 2 + a - 2, 0);
     elements *= dims[a];
   }
   return elements;
@@ -66,10 +66,10 @@ static Image image_of(const GlowCall *call) {
   im.spatial = im.y->rank - 2;
   for (uint32_t i = 0; i < im.spatial; i++) {
     im.kernel[i] = glow_ref_int(&call->in[2], i);
-    im.stride[i] = glow_ref_listed(m->strides, i, 1);
-    im.dilation[i] = glow_ref_listed(m->dilations, i, 1);
-    im.before[i] = glow_ref_listed(m->pads, i, 0);
-    int64_t room = im.y->dims[2 + i] + im.before[i] + glow_ref_listed(m->pads, im.spatial + i, 0) -
+    im.stride[i] = glow_listed(m->strides, i, 1);
+    im.dilation[i] = glow_listed(m->dilations, i, 1);
+    im.before[i] = glow_listed(m->pads, i, 0);
+    int64_t room = im.y->dims[2 + i] + im.before[i] + glow_listed(m->pads, im.spatial + i, 0) -
                    ((im.kernel[i] - 1) * im.dilation[i] + 1);
     im.count[i] = room < 0 ? 0 : room / im.stride[i] + 1;
     im.taps *= im.kernel[i];

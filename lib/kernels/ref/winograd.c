@@ -40,8 +40,8 @@ static Plan plan_of(const GlowCall *call) {
   p.in = p.x->dims[1];
   p.out = p.y->dims[1];
   p.panels = (p.out + LANES - 1) / LANES;
-  p.top = glow_ref_listed(m->pads, 0, 0);
-  p.left = glow_ref_listed(m->pads, 1, 0);
+  p.top = glow_listed(m->pads, 0, 0);
+  p.left = glow_listed(m->pads, 1, 0);
   p.down = (p.y->dims[2] + p.side - 1) / p.side;
   p.across = (p.y->dims[3] + p.side - 1) / p.side;
   size_t size = p.x->kind == GLOW_KIND_DOUBLE ? sizeof(double) : sizeof(float);

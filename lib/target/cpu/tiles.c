@@ -2,14 +2,11 @@
  * assign-tiles writes them into programs. The rule is glow_conv_tile; this file reads its grid from
  * types. Where a program names no tile, the CPU backend reads the grid from strides. */
 #include "ir/infer.h"
+#include "ops/listed.h"
 #include "target/cpu/cpu.h"
 #include "target/cpu/rules.h"
 
 enum { FEW_CHANNELS = 16 };
-
-static int64_t listed(GlowArray a, uint32_t i, int64_t initial) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : initial;
-}
 
 static bool is_view(const GlowValue *v) { return glow_value_def(v, GLOW_OP_TENSORVIEW) != NULL; }
 
@@ -28,7 +25,7 @@ static bool is_flat(const GlowNode *n, const GlowType *w, const GlowType *y) {
   if (w->dims[2].size != 1 || w->dims[3].size != 1)
     return false;
   for (uint32_t i = 0; i < 4; i++) {
-    if (listed(m->pads, i, 0) != 0 || listed(m->strides, i % 2, 1) != 1)
+    if (glow_listed(m->pads, i, 0) != 0 || glow_listed(m->strides, i % 2, 1) != 1)
       return false;
   }
   if (is_view(glow_node_out(n, 0)) || is_view(glow_node_in(n, GLOW_CONVOLUTION_IN_X)))
@@ -57,9 +54,9 @@ static GlowConvTile tile_of(const GlowIsa *isa, const GlowNode *n, const GlowTyp
   GlowConvLine line = {y->dims[3].size,
                        x->dims[3].size,
                        w->dims[3].size,
-                       listed(m->strides, 1, 1),
-                       listed(m->dilations, 1, 1),
-                       listed(m->pads, 1, 0)};
+                       glow_listed(m->strides, 1, 1),
+                       glow_listed(m->dilations, 1, 1),
+                       glow_listed(m->pads, 1, 0)};
   GlowConvGrid g = {.rows = y->dims[0].size * y->dims[2].size,
                     .oh = y->dims[2].size,
                     .ow = y->dims[3].size,

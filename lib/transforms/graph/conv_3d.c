@@ -44,10 +44,10 @@ static bool describe(GlowNode *n, GlowConstness *constness, Depth *d) {
                .in = x->dims[2].size,
                .out = y->dims[2].size,
                .taps = w->dims[2].size,
-               .stride = glow_slide_entry(m->strides, 0, 1),
-               .dilation = glow_slide_entry(m->dilations, 0, 1),
-               .before = glow_slide_entry(m->pads, 0, 0),
-               .behind = glow_slide_entry(m->pads, AXES, 0)};
+               .stride = glow_listed(m->strides, 0, 1),
+               .dilation = glow_listed(m->dilations, 0, 1),
+               .before = glow_listed(m->pads, 0, 0),
+               .behind = glow_listed(m->pads, AXES, 0)};
   return d->taps == 1 || (m->group == 1 && d->taps <= MOST_TAPS);
 }
 

@@ -40,8 +40,8 @@ static int64_t up(int64_t v, int64_t unit) { return (v + unit - 1) / unit * unit
 
 static Axis axis_of(const GlowConvolutionMembers *m, uint32_t i, int64_t in, int64_t out,
                     int64_t taps) {
-  Axis a = {.in = in, .out = out, .taps = taps, .dilation = glow_slide_entry(m->dilations, i, 1)};
-  int64_t before = glow_slide_entry(m->pads, i, 0), behind = glow_slide_entry(m->pads, i + AXES, 0);
+  Axis a = {.in = in, .out = out, .taps = taps, .dilation = glow_listed(m->dilations, i, 1)};
+  int64_t before = glow_listed(m->pads, i, 0), behind = glow_listed(m->pads, i + AXES, 0);
   a.lead = before % a.dilation;
   a.tail = up(in + a.lead + behind % a.dilation, a.dilation) - in - a.lead;
   a.before = before / a.dilation;
@@ -85,7 +85,7 @@ static bool describe(GlowNode *n, GlowConstness *constness, Windows *w) {
   w->phases = w->parts = 1;
   bool larger = false;
   for (uint32_t i = 0; i < AXES; i++) {
-    if (glow_slide_entry(m->strides, i, 1) != 1)
+    if (glow_listed(m->strides, i, 1) != 1)
       return false;
     w->axis[i] = axis_of(m, i, x->dims[2 + i].size, y->dims[2 + i].size, f->dims[2 + i].size);
     w->phases *= w->axis[i].dilation;

@@ -18,6 +18,7 @@
  * of several channels. With the option `all` such weights become i16. Exact: sums wrap in i32, and
  * the rules of the QLinear operators divide and round as Quantize does for usual types.
  */
+#include "ops/listed.h"
 #include "transforms/match.h"
 #include "transforms/quantized.h"
 #include "transforms/rules.h"
@@ -90,10 +91,6 @@ static GlowValue *contracted(GlowBuilder *b, const GlowConvolutionMembers *m, Gl
   return c ? glow_then2(b, GLOW_OP_ADD, sum, c) : sum;
 }
 
-static int64_t listed(GlowArray a, uint32_t i) {
-  return i < a.count ? (int64_t)glow_array_at(a, uint32_t, i) : 1;
-}
-
 /* The sums of v over the windows of a convolution without padding, one axis after the other. */
 static GlowValue *window_sums(GlowBuilder *b, const Product *p, const GlowConvolutionMembers *m,
                               GlowValue *v) {
@@ -101,8 +98,8 @@ static GlowValue *window_sums(GlowBuilder *b, const Product *p, const GlowConvol
   bool nhwc = m->layout == GLOW_LAYOUT_NHWC;
   for (uint32_t i = 0; v && i + 2 < w->rank; i++) {
     uint32_t axis = i + (nhwc ? 1 : 2);
-    int64_t taps = w->dims[axis].size, stride = listed(m->strides, i);
-    int64_t dilation = listed(m->dilations, i);
+    int64_t taps = w->dims[axis].size, stride = glow_listed(m->strides, i, 1);
+    int64_t dilation = glow_listed(m->dilations, i, 1);
     GlowValue *sum = NULL;
     for (int64_t tap = 0; tap < taps; tap++) {
       int64_t behind = (taps - 1 - tap) * dilation;

@@ -6,6 +6,7 @@
  * -crop-filter: rows and columns of a constant filter that only meet padding are removed, and so is
  * the padding; the new filter is an `eval` Slice. Bounded by u S: a removed tap added w * +0, which
  * changes nothing but the sign of a zero. */
+#include "ops/listed.h"
 #include "pass/pass.h"
 #include "transforms/transforms.h"
 
@@ -18,10 +19,6 @@ typedef struct Window {
   uint32_t stride[GLOW_MAX_RANK], dilation[GLOW_MAX_RANK];
   uint32_t begin[GLOW_MAX_RANK], end[GLOW_MAX_RANK]; /* padding */
 } Window;
-
-static uint32_t entry(GlowArray a, uint32_t i, uint32_t initial) {
-  return a.count ? glow_array_at(a, uint32_t, i) : initial;
-}
 
 static bool read_window(const GlowNode *n, Window *w) {
   const GlowConvolutionMembers *m = n->members;
@@ -37,10 +34,10 @@ static bool read_window(const GlowNode *n, Window *w) {
     bool exact = x->dims[w->first + i].kind == GLOW_DIM_EXACT;
     w->out[i] = exact && glow_dim_is_exact(y->dims[w->first + i], 1) ? 1 : -1;
     w->taps[i] = filter->dims[w->first + i].size;
-    w->stride[i] = entry(m->strides, i, 1);
-    w->dilation[i] = entry(m->dilations, i, 1);
-    w->begin[i] = entry(m->pads, i, 0);
-    w->end[i] = entry(m->pads, w->spatial + i, 0);
+    w->stride[i] = (uint32_t)glow_listed(m->strides, i, 1);
+    w->dilation[i] = (uint32_t)glow_listed(m->dilations, i, 1);
+    w->begin[i] = (uint32_t)glow_listed(m->pads, i, 0);
+    w->end[i] = (uint32_t)glow_listed(m->pads, w->spatial + i, 0);
   }
   return true;
 }

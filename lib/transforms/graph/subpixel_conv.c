@@ -247,7 +247,7 @@ static GlowValue *matrix_of(Subpixel *s) {
   GlowValue *v = glow_eval_copy(&e, w);
   int64_t extents[] = {s->of.in, s->of.out};
   for (uint32_t i = 0; i < s->spatial; i++) {
-    int64_t pad = glow_slide_entry(m->pads, i, 0), out = y->dims[2 + i].size;
+    int64_t pad = glow_listed(m->pads, i, 0), out = y->dims[2 + i].size;
     int64_t reached = w->type->dims[2 + i].size - pad, taps = reached < out ? reached : out;
     v = glow_build_part(&e.builder, s->node, v, 2 + i, pad, pad + taps, 1);
     v = glow_build_padded(&e.builder, s->node, v, 2 + i, 0, out - taps);
@@ -316,7 +316,7 @@ static int64_t cut_behind(const Subpixel *s, uint32_t i) {
   const GlowConvTransposeMembers *m = s->node->members;
   const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
   const Axis *a = &s->axes[i];
-  return a->stride * (a->in - 1) + w->dims[2 + i].size - glow_slide_entry(m->pads, i, 0) - a->out;
+  return a->stride * (a->in - 1) + w->dims[2 + i].size - glow_listed(m->pads, i, 0) - a->out;
 }
 
 static GlowValue *fold(Subpixel *s, GlowBuilder *b) {
@@ -330,7 +330,7 @@ static GlowValue *fold(Subpixel *s, GlowBuilder *b) {
     image[i] = a->out, window[i] = w->dims[2 + i].size;
     places *= a->in, taps *= window[i];
     strides[i] = (uint32_t)a->stride;
-    pads[i] = glow_slide_entry(m->pads, i, 0);
+    pads[i] = glow_listed(m->pads, i, 0);
     pads[s->spatial + i] = behind > 0 ? (uint32_t)behind : 0;
   }
   const int64_t columns[] = {s->node->results[0].type->dims[0].size, s->of.in, places};
@@ -366,9 +366,9 @@ static bool is_candidate(Subpixel *s, GlowConstness *constness) {
   double phases = 1;
   s->spatial = y->rank - 2;
   for (uint32_t i = 0; i < s->spatial; i++) {
-    if (glow_slide_entry(m->dilations, i, 1) != 1)
+    if (glow_listed(m->dilations, i, 1) != 1)
       return false;
-    phases *= (double)glow_slide_entry(m->strides, i, 1);
+    phases *= (double)glow_listed(m->strides, i, 1);
   }
   return phases <= MOST_PHASES;
 }
@@ -379,7 +379,7 @@ static bool find_axes(Subpixel *s, bool skip) {
   const GlowType *x = glow_node_in(s->node, GLOW_CONTRACTION_X)->type;
   const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
   for (uint32_t i = 0; i < s->spatial; i++) {
-    int64_t stride = glow_slide_entry(m->strides, i, 1), pad = glow_slide_entry(m->pads, i, 0);
+    int64_t stride = glow_listed(m->strides, i, 1), pad = glow_listed(m->pads, i, 0);
     s->axes[i] = (Axis){.stride = stride,
                         .in = x->dims[2 + i].size,
                         .out = s->node->results[0].type->dims[2 + i].size,
@@ -396,7 +396,7 @@ static bool is_product(const Subpixel *s) {
   const GlowType *x = glow_node_in(s->node, GLOW_CONTRACTION_X)->type;
   const GlowType *w = glow_node_in(s->node, GLOW_CONTRACTION_W)->type;
   for (uint32_t i = 0; i < s->spatial; i++)
-    if (x->dims[2 + i].size != 1 || glow_slide_entry(m->pads, i, 0) >= w->dims[2 + i].size)
+    if (x->dims[2 + i].size != 1 || glow_listed(m->pads, i, 0) >= w->dims[2 + i].size)
       return false;
   return true;
 }
