@@ -210,16 +210,16 @@ static const float *row_of(const GlowBlockOperand *o, GlowVec *one) {
   return o->varies ? at : (const float *)one;
 }
 
-/* Elements from the beginning of an operand to those at `place`. */
-INLINE int64_t offset_at(const GlowBodyOperand *o, const int64_t *place) {
-  int64_t offset = 0;
-  UNROLL for (int d = 0; d < GLOW_BODY_DIMS; d++) offset += place[d] * o->stride[d];
+/* Elements from the beginning of an operand to those at `place`, which has 5 coordinates or 6. */
+INLINE int64_t offset_at(const GlowBodyOperand *o, const int64_t *place, int64_t dims) {
+  int64_t offset =
+      dims < GLOW_BODY_DIMS ? 0 : place[GLOW_BODY_DIMS - 1] * o->stride[GLOW_BODY_DIMS - 1];
+  UNROLL for (int d = 0; d < GLOW_BODY_DIMS - 1; d++) offset += place[d] * o->stride[d];
   return offset;
 }
 
 /* Runs the body in env[0] on a register of sums. `place` has `dims` coordinates, the last one along
- * the axis of the register, then zeros; `lane` is the number of the first lane, counted over all
- * blocks. */
+ * the axis of the register; `lane` is the number of the first lane, counted over all blocks. */
 static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int64_t dims,
                         int64_t lane) {
   const GlowBodyCode *code = env[0];
@@ -231,7 +231,7 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   b.room = room, b.rows = 1, b.width = GLOW_VL, b.pitch = GLOW_VL * 8, b.last = (char *)0;
   for (int64_t i = 0; i < code->noperands; i++) {
     const GlowBodyOperand *o = &operands[i];
-    const int64_t offset = offset_at(o, place), step = o->stride[dims - 1];
+    const int64_t offset = offset_at(o, place, dims), step = o->stride[dims - 1];
     int64_t count = GLOW_VL;
     if (step && o->channels % GLOW_VL)
       count = o->channels - lane < GLOW_VL ? o->channels - lane : GLOW_VL;
@@ -258,7 +258,7 @@ static void limit_sums(float *sums, int64_t count, int64_t width, void *const *e
   }
   const int64_t next = o->stride[dims - 2], step = o->stride[dims - 1];
   const int64_t lanes = step && o->channels ? o->channels - lane : width; /* that may be read */
-  const float *from = (const float *)env[1] + offset_at(o, place);
+  const float *from = (const float *)env[1] + offset_at(o, place, dims);
   ROLLED for (int64_t y = 0; y < count; y++, from += next, sums += width) {
     GlowVec one;
     const GlowBlockOperand row = {(const char *)from, step ? -1 : 0, 0};
@@ -317,7 +317,7 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
     for (int64_t i = 0; i < code->noperands; i++) {
       const GlowBodyOperand *o = &operands[i];
       const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
-      const int64_t offset = begin * next + offset_at(o, place);
+      const int64_t offset = begin * next + offset_at(o, place, dims);
       int64_t lanes = needed;
       if (step && o->channels)
         lanes = o->channels - lane < needed ? o->channels - lane : needed;
@@ -339,7 +339,7 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
 
 GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,
                            int64_t w) {
-  const int64_t place[] = {n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK, 0};
+  const int64_t place[] = {n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK};
   return epilogue(acc, env, place, 5, c);
 }
 

@@ -18,9 +18,9 @@ GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, 
 GlowVec glow_body_matrix_epilogue(GlowVec acc, void *const *env, int64_t b0, int64_t b1, int64_t b2,
                                   int64_t b3, int64_t row, int64_t col);
 /* The same in place on `count` rows of `width` sums, at neighbouring places along the last but one
- * of `dims` coordinates, behind which `place` has zeros up to GLOW_BODY_DIMS; `width` is a multiple
- * of GLOW_VL, at most GLOW_VL * GLOW_TILE_VECTORS, or more where glow_body_fits says so. `lane` is
- * the number of a row's first sum along the last axis, counted over all blocks. */
+ * of `dims` coordinates; `width` is a multiple of GLOW_VL, at most GLOW_VL * GLOW_TILE_VECTORS,
+ * or more where glow_body_fits says so. `lane` is the number of a row's first sum along the last
+ * axis, counted over all blocks. */
 void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
                     const int64_t *place, int dims, int64_t lane);
 /* Whether rows of `width` sums have room. */

@@ -138,7 +138,7 @@ INLINE void store_pixels(int count, const GlowVec *acc, int step, GlowEpilogueFn
   GlowVec sums[GLOW_TILE_PIXELS];
   UNROLL for (int i = 0; i < count; i++) sums[i] = acc[i * step];
   glow_body_rows((float *)sums, count, GLOW_VL, env,
-                 (const int64_t[]){n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK, 0}, 5, c);
+                 (const int64_t[]){n, c / GLOW_CONV_BLOCK, h, w, c % GLOW_CONV_BLOCK}, 5, c);
   ROLLED for (int64_t i = 0; i < count; i++) vec_store(to + i * yw, kept(sums[i], keep));
 }
 #else

@@ -5,9 +5,19 @@
 enum { LANES = 8, HALF = 4 };
 
 /* A copy of the params: what is stored may alias the others. */
-#define LOOP(d) ROLLED for (int64_t i##d = 0; i##d < q.n[d]; i##d++)
-#define SPAN(d) ROLLED for (int64_t i##d = begin; i##d < end; i##d++)
-#define PLACE(s) (i0 * (s)[0] + i1 * (s)[1] + i2 * (s)[2] + i3 * (s)[3] + i4 * (s)[4])
+#define LOOP(d, o)                                                                                 \
+  y##d = y##o, x##d = x##o;                                                                        \
+  ROLLED for (int64_t i##d = 0; i##d < q.n[d]; i##d++, y##d += q.to[d], x##d += q.from[d])
+#define LOOPS(bits, CALL)                                                                          \
+  Unit##bits *y1, *y2, *y3, *y4, *y0 = y + begin * q.to[0];                                        \
+  const Unit##bits *x1, *x2, *x3, *x4, *x0 = x + begin * q.from[0];                                \
+  ROLLED for (int64_t i0 = begin; i0 < end; i0++, y0 += q.to[0], x0 += q.from[0]) {                \
+    LOOP(1, 0) {                                                                                   \
+      LOOP(2, 1) {                                                                                 \
+        LOOP(3, 2) { LOOP(4, 3) CALL(y4, x4, &q); }                                                \
+      }                                                                                            \
+    }                                                                                              \
+  }
 
 /* Lines of few columns have a loop that knows how many. */
 #define LINES(CALL, columns, a, b, c)                                                              \
@@ -65,13 +75,11 @@ enum { LANES = 8, HALF = 4 };
       b[c] = from[2 * c + 1];                                                                      \
     }                                                                                              \
   }                                                                                                \
-  INLINE void lines_##bits(Unit##bits *to, const Unit##bits *from,                                 \
-                           const GlowInterleaveParams *q) {                                        \
-    BY_COLUMNS(q->columns, line_##bits, to + i * q->to[5], from + i * q->from[5],                  \
-               from + i * q->from[5] + q->row)                                                     \
-  }                                                                                                \
-  INLINE void parts_##bits(Unit##bits *to, const Unit##bits *from,                                 \
-                           const GlowInterleaveParams *q) {                                        \
+  INLINE void lines_##bits(Unit##bits *to, const Unit##bits *from, const GlowInterleaveParams *q){ \
+      BY_COLUMNS(q->columns, line_##bits, to + i * q->to[5], from + i * q->from[5],                \
+                 from + i * q->from[5] +                                                           \
+                     q->row)} INLINE void parts_##bits(Unit##bits *to, const Unit##bits *from,     \
+                                                       const GlowInterleaveParams *q) {            \
     BY_COLUMNS(q->columns, part_##bits, to + i * q->to[5], to + i * q->to[5] + q->row,             \
                from + i * q->from[5])                                                              \
   }                                                                                                \
@@ -81,9 +89,7 @@ enum { LANES = 8, HALF = 4 };
     const Unit##bits *x = GLOW_INTERLEAVE_PTRS(ptrs).x;                                            \
     const GlowInterleaveParams q = *p;                                                             \
     (void)scratch;                                                                                 \
-    SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {                                                      \
-      lines_##bits(y + PLACE(q.to), x + PLACE(q.from), &q);                                        \
-    }                                                                                              \
+    LOOPS(bits, lines_##bits)                                                                      \
   }                                                                                                \
   void glow_deinterleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,   \
                                 int64_t end, char *scratch) {                                      \
@@ -91,9 +97,7 @@ enum { LANES = 8, HALF = 4 };
     const Unit##bits *x = GLOW_DEINTERLEAVE_PTRS(ptrs).x;                                          \
     const GlowInterleaveParams q = *p;                                                             \
     (void)scratch;                                                                                 \
-    SPAN(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) {                                                      \
-      parts_##bits(y + PLACE(q.to), x + PLACE(q.from), &q);                                        \
-    }                                                                                              \
+    LOOPS(bits, parts_##bits)                                                                      \
   }
 
 INTERLEAVE(8)

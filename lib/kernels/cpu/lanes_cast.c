@@ -317,11 +317,12 @@ static inline double clamped(double q, double offset, double low, double high) {
 /* The last bits of an integer below 2^32 in size: adding 1.5 * 2^52 leaves them at the end. */
 static inline uint32_t last_bits(double v) { return (uint32_t)glow_double_bits(v + 0x1.8p52); }
 
-/* x, or 0 for NaN, between two floats. */
+/* x between two floats, or 0, which lies between them, for NaN: in the end, so that it is the mask
+ * of an instruction that is there anyway. */
 static inline float bounded(float x, float least, float most) {
-  x = x == x ? x : 0;
-  x = least > x ? least : x;
-  return most < x ? most : x;
+  float v = least > x ? least : x;
+  v = most < v ? most : v;
+  return x == x ? v : 0;
 }
 
 /* A float of at most 17 bits, rounded to an integer, modulo 2^16: the sum with 1.5 * 2^23 has no

@@ -65,6 +65,19 @@ INLINE void blocks_at(const GlowCol2ImParams *p, int a, int64_t k, int64_t *firs
   *end = last < *at ? 0 : least((last - *at) / s + 1, p->count[a]);
 }
 
+/* What tap k along the last axis adds to: sums [to, to + count) in scratch memory, from the blocks
+ * of a row from block `first` on. `room`: sums of the columns of a rest by the stride. */
+typedef struct Run {
+  int64_t first, count, to;
+} Run;
+INLINE Run run_of(const GlowCol2ImParams *p, int64_t k, int64_t room) {
+  const int64_t s = p->stride[2];
+  int64_t first, end, at;
+  blocks_at(p, 2, k, &first, &end, &at);
+  const int64_t start = at + first * s, block = first < end ? start / s : 0;
+  return (Run){first, end - first, (start - block * s) * room + block};
+}
+
 /* The block of axis a whose tap k is at `place`; -1: there is none. */
 INLINE int64_t block_at(const GlowCol2ImParams *p, int a, int64_t place, int64_t k) {
   const int64_t at = place + p->before[a] - k * p->dilation[a], s = p->stride[a];
@@ -271,6 +284,9 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
       fold_rows(p, ptrs[1], ptrs[0], begin, end);                                                  \
       return;                                                                                      \
     }                                                                                              \
+    const int64_t known = least(p->kernel[2], GLOW_COL2_IM_TAPS); /* they divide */                \
+    Run runs[GLOW_COL2_IM_TAPS];                                                                   \
+    ROLLED for (int64_t k = 0; k < known; k++) runs[k] = run_of(p, k, room);                       \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
       const int64_t r1 = u % p->image[1], r0 = u / p->image[1] % p->image[0];                      \
       const S *x = (const S *)ptrs[1] + u / (p->image[0] * p->image[1]) * taps * blocks;           \
@@ -283,11 +299,9 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
           ROLLED for (int64_t k = 0; b1 >= 0 && k < p->kernel[2]; k++) {                           \
             const int64_t tap = (i * p->kernel[1] + j) * p->kernel[2] + k;                         \
             const S *from = x + tap * blocks + (b0 * p->count[1] + b1) * row_blocks;               \
-            int64_t first, stop, at;                                                               \
-            blocks_at(p, 2, k, &first, &stop, &at);                                                \
-            const int64_t start = at + first * s, block = s == 2 ? start >> 1 : start / s;         \
-            if (first < stop)                                                                      \
-              kind##_add(sum + (start - block * s) * room + block, from + first, stop - first);    \
+            const Run run = k < known ? runs[k] : run_of(p, k, room);                              \
+            if (run.count > 0)                                                                     \
+              kind##_add(sum + run.to, from + run.first, run.count);                               \
           }                                                                                        \
         }                                                                                          \
       }                                                                                            \
