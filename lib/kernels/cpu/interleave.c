@@ -75,13 +75,15 @@ enum { LANES = 8, HALF = 4 };
       b[c] = from[2 * c + 1];                                                                      \
     }                                                                                              \
   }                                                                                                \
-  INLINE void lines_##bits(Unit##bits *to, const Unit##bits *from, const GlowInterleaveParams *q){ \
-      BY_COLUMNS(q->columns, line_##bits, to + i * q->to[5], from + i * q->from[5],                \
-                 from + i * q->from[5] +                                                           \
-                     q->row)} INLINE void parts_##bits(Unit##bits *to, const Unit##bits *from,     \
-                                                       const GlowInterleaveParams *q) {            \
+  INLINE void lines_##bits(Unit##bits *to, const Unit##bits *from,                                 \
+                           const GlowInterleaveParams *q) {                                        \
+    BY_COLUMNS(q->columns, line_##bits, to + i * q->to[5], from + i * q->from[5],                  \
+               from + i * q->from[5] + q->row);                                                    \
+  }                                                                                                \
+  INLINE void parts_##bits(Unit##bits *to, const Unit##bits *from,                                 \
+                           const GlowInterleaveParams *q) {                                        \
     BY_COLUMNS(q->columns, part_##bits, to + i * q->to[5], to + i * q->to[5] + q->row,             \
-               from + i * q->from[5])                                                              \
+               from + i * q->from[5]);                                                             \
   }                                                                                                \
   void glow_interleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,     \
                               int64_t end, char *scratch) {                                        \
