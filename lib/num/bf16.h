@@ -1,9 +1,9 @@
 /* Products of bfloat16 numbers, summed up in float as machines with instructions for them do
- * (TDPBF16PS): results are rounded to nearest, ties to even, and denormals are zeros of their sign,
- * before and after each operation. Whether a result is denormal is said by its magnitude as it is
- * rounded to the 24 bits of a float, as if exponents had no end. Freestanding.
+ * (TDPBF16PS, VDPBF16PS): results are rounded to nearest, ties to even, and denormals are zeros of
+ * their sign, before and after each operation. Whether a result is denormal is said by its
+ * magnitude as it is rounded to the 24 bits of a float, as if exponents had no end. Freestanding.
  *
- * A chain of such products takes GLOW_BF16_CHUNK steps; see docs/Numerics. */
+ * With order = tile a chain of such products takes GLOW_BF16_CHUNK steps; see docs/Numerics. */
 #ifndef GLOW_NUM_BF16_H
 #define GLOW_NUM_BF16_H
 
@@ -27,6 +27,9 @@ static inline float glow_bf16_flush(float v) {
 static inline float glow_bf16_round(float v) {
   return glow_bf16_flush(glow_bfloat_to_float(glow_bfloat_from_float(v)));
 }
+
+/* The same as VCVTNEPS2BF16 rounds: v is no denormal any more. */
+static inline float glow_bf16_round_flushed(float v) { return glow_bf16_round(glow_bf16_flush(v)); }
 
 /* Whether r = fma(a, b, c), rounded as denormals allow, may be a number that is to be zero: its
  * magnitude is at most 2^-126, but not 0. */

@@ -90,6 +90,10 @@ bool glow_target_fuses(const GlowTarget *t, const GlowNode *into, const GlowNode
   return !t->family->fuses || t->family->fuses(t, into, n, why);
 }
 
+GlowEnumBf16Order glow_target_bf16_order(const GlowTarget *t) {
+  return t->family->bf16_order ? t->family->bf16_order(t) : GLOW_BF16_ORDER_TILE;
+}
+
 void glow_targets_print(GlowText *out) {
   for (const GlowTarget *t = next_target(NULL); t; t = next_target(t)) {
     glow_text_printf(out, "  %-14s ", t->name);

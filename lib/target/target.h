@@ -69,6 +69,8 @@ typedef struct GlowTargetFamily {
   /* Into how many pieces threads may cut work of this cost: the number of multiply-adds, or of
    * bytes that are moved. At least 1. Without it: 1. */
   int64_t (*shards)(const GlowTarget *t, int64_t cost);
+  /* The order of sums of bfloat16 products that it computes fast. Without it: that of tiles. */
+  GlowEnumBf16Order (*bf16_order)(const GlowTarget *t);
 } GlowTargetFamily;
 
 /* The target called `name`, of any family; NULL: there is none. */
@@ -81,12 +83,14 @@ bool glow_target_of(const GlowModule *m, const GlowTarget **t);
 /* The target to ask about a module that may name none: the module's, else this host's, else the
  * first. */
 const GlowTarget *glow_target_asked(const GlowModule *m);
-/* `support`, `choices` and `fuses` of a target, also where its family is without them. */
+/* `support`, `choices`, `fuses` and `bf16_order` of a target, also where its family is without
+ * them. */
 GlowSupport glow_target_support(const GlowTarget *t, const GlowNode *n, const char **why);
 uint32_t glow_target_choices(const GlowTarget *t, const GlowNode *n,
                              GlowChoice choices[GLOW_CHOICES], const char **why);
 bool glow_target_fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n,
                        const char **why);
+GlowEnumBf16Order glow_target_bf16_order(const GlowTarget *t);
 /* A line for each target, for people. */
 void glow_targets_print(GlowText *out);
 

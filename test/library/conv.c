@@ -346,9 +346,9 @@ void case_dot_conv(Program *p) {
 /* Of floats rounded to bfloat16: at times so small that products are denormal. */
 void case_bf16(Program *p) {
   char layout[32];
-  const bool product = draw(p, 3) == 0;
+  const bool product = draw(p, 3) == 0, pair = draw(p, 2);
   const int n = draw_in(p, 1, 2), rows = draw_in(p, 1, 40);
-  const int oc = product ? draw_in(p, 2, 70) : 16 * draw_in(p, 1, 5);
+  const int oc = product || pair ? draw_in(p, 2, 70) : 16 * draw_in(p, 1, 5);
   const int ic = draw(p, 3) ? draw_in(p, 2, 40) : 16 * draw_in(p, 1, 9), pairs = (ic + 1) / 2;
   const Windows w = draw(p, 2) ? draw_usual_windows(p, 1, 3, 9) : draw_windows(p, 2, 7);
   Shape x = image(GLOW_KIND_FLOAT, n, ic, w.in, 2, false);
@@ -379,7 +379,7 @@ void case_bf16(Program *p) {
     put(p, " {");
   else
     put_windows(p, &w);
-  put(p, "strategy = bf16, ");
+  put(p, pair ? "strategy = bf16, order = pair, " : "strategy = bf16, ");
   put_shards(p);
   put_epilogue(p, &e);
 }

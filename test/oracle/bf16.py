@@ -39,12 +39,14 @@ def plus(a, b, c):
     return real(v, below[0] != below[1] and below[2])
 
 
-def narrowed(x):
-    """Floats rounded to bfloat16; denormals are zeros."""
+def narrowed(x, order="tile"):
+    """Floats rounded to bfloat16; denormals are zeros, with order = pair before they are rounded, too."""
     v = np.asarray(x, np.float32)
     out = np.empty(v.shape)
     for i in np.ndindex(v.shape):
         a = float(v[i])
+        if order == "pair" and abs(a) < 2.0 ** -126:
+            a = float(np.copysign(0.0, a))
         if np.isfinite(a) and a:
             size = rounded(Fraction(abs(a)), 8) if abs(a) >= 2.0 ** -126 else \
                 round(Fraction(abs(a)) * 2 ** 133) * Fraction(1, 2 ** 133)
@@ -52,6 +54,14 @@ def narrowed(x):
             a = float(np.copysign(size if size >= 2.0 ** -126 else 0.0, a))
         out[i] = a
     return out
+
+
+def pairs(x, w, start):
+    """The same with order = pair: one chain from `start` on, the odd step of each two first."""
+    s = plus(1.0, start, -0.0)
+    for k in range(0, len(x), 2):
+        s = plus(x[k], w[k], plus(x[k + 1], w[k + 1], s))
+    return s
 
 
 def total(x, w):
@@ -92,18 +102,21 @@ def floats(g, shape):
     return v.astype(np.float32)
 
 
-def matrix(x, w):
-    return np.array([[total(a, b) + 0.0 for b in paired(narrowed(w).T)] for a in paired(narrowed(x))],
+def matrix(x, w, order="tile"):
+    add = (lambda a, b: pairs(a, b, 0.0)) if order == "pair" else lambda a, b: total(a, b) + 0.0
+    return np.array([[add(a, b) for b in paired(narrowed(w, order).T)] for a in paired(narrowed(x, order))],
                     np.float64).reshape(x.shape[0], w.shape[1])
 
 
 def products(g):
     m, k, n = g.integer(1, 4), g.pick([1, 2, 7, 31, 32, 33, 70]), g.integer(1, 5)
     x, w = floats(g, (m, k)), floats(g, (k, n))
-    y = judged(matrix(x, w), x, w)
-    for kind in ("float", "bfloat16"):
-        b = Tensor(kind, w if kind == "float" else narrowed(w))
-        yield Case([Tensor("float", x), b], [Result("float", y)], members="strategy = bf16", ulps=0)
+    for order in ("tile", "pair"):
+        y = judged(matrix(x, w, order), x, w)
+        for kind in ("float", "bfloat16"):
+            b = Tensor(kind, w if kind == "float" else narrowed(w, order))
+            yield Case([Tensor("float", x), b], [Result("float", y)],
+                       members=f"order = {order}, strategy = bf16", ulps=0)
     batch = floats(g, (2, m, k))
     yield Case([Tensor("float", batch), Tensor("float", w)],
                [Result("float", np.stack([matrix(a, w) for a in batch]))],
@@ -113,24 +126,41 @@ def products(g):
     for low in (2.0 ** -151, 1.5 * 2.0 ** -151, 2.0 ** -150, -(2.0 ** -130)):
         x = np.float32([[2.0 ** -63, 0, 2.0 ** -75, 0]])
         w = np.float32([[2.0 ** -63], [0], [-low * 2.0 ** 75], [0]])
-        yield Case([Tensor("float", x), Tensor("float", w)], [Result("float", matrix(x, w))],
-                   members="strategy = bf16", ulps=0)
+        for order in ("tile", "pair"):
+            yield Case([Tensor("float", x), Tensor("float", w)],
+                       [Result("float", matrix(x, w, order))],
+                       members=f"order = {order}, strategy = bf16", ulps=0)
+    # Rounded first, the largest denormal number would be 2^-126.
+    x, w = np.float32([[2.0 ** -126 - 2.0 ** -149]]), np.float32([[2.0 ** 60]])
+    for order, y in (("tile", 2.0 ** -66), ("pair", 0.0)):
+        assert matrix(x, w, order) == y
+        yield Case([Tensor("float", x), Tensor("float", w)], [Result("float", np.array([[y]]))],
+                   members=f"order = {order}, strategy = bf16", ulps=0)
     t = lambda kind, *s: Tensor(kind, np.zeros(s))
     yield Case([t("double", 2, 3), t("double", 3, 2)], members="strategy = bf16",
                error="A has type double<2 x 3>, expected float with strategy = bf16")
     yield Case([t("float", 2, 3), t("bfloat16", 3, 2)],
                error="their element kinds differ with strategy = bf16 alone")
+    yield Case([t("float", 2, 3), t("float", 3, 2)], members="order = pair",
+               error="only strategy = bf16 has an order")
 
 
 def convolution(g, rows, filters, taps):
     """Of rows [images, places, taps, channels] of numbers of X: filters [filters, channels, taps], a
-    bias or None, and the result, [images, filters, places]."""
+    bias or None, and the result of each order, [images, filters, places]."""
     channels = rows.shape[-1]
     w = floats(g, (filters, channels, taps))
     b = g.tensor("float", (filters,), low=-2.0, high=2.0) if g.integer(0, 1) else None
-    columns = paired(np.moveaxis(narrowed(w), 1, 2))
-    y = np.array([[[total(r.reshape(-1), c.reshape(-1)) for r in image] for c in columns]
-                  for image in paired(narrowed(rows))])
-    with np.errstate(all="ignore"):
-        y = y.astype(np.float32) + (0.0 if b is None else b.data.reshape(1, -1, 1))
-    return w, b, y.astype(np.float32)
+    if b is not None and g.integer(0, 3) == 0:
+        b.data[0] = 2.0 ** -130
+    starts, y = np.zeros(filters) if b is None else b.data, {}
+    for order in ("tile", "pair"):
+        columns = paired(np.moveaxis(narrowed(w, order), 1, 2))
+        add = pairs if order == "pair" else lambda x, w, start: total(x, w)
+        s = np.array([[[add(r.reshape(-1), c.reshape(-1), start) for r in image]
+                       for c, start in zip(columns, starts)]
+                      for image in paired(narrowed(rows, order))])
+        with np.errstate(all="ignore"):
+            s = s.astype(np.float32) + (0.0 if order == "pair" else starts.reshape(1, -1, 1))
+        y[order] = s.astype(np.float32)
+    return w, b, y

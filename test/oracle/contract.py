@@ -243,13 +243,13 @@ def bf16_cases(g):
                 rows[:, i, j] = x[(slice(None), slice(None)) + index]
     w, b, y = bf16.convolution(g, rows, filters, rows.shape[2])
     w = Tensor("float", w.reshape(filters, channels, *window.kernel))
-    r = Result("float", y.reshape(x.shape[0], filters, *window.out()))
     x = Tensor("float", x)
     members = window.members() + ", strategy = bf16" + (", layout = NHWC" if nhwc else "")
-    for kind in ("float", "bfloat16"):
-        stored = w if kind == "float" else Tensor(kind, bf16.narrowed(w.data))
+    for order, kind in itertools.product(("tile", "pair"), ("float", "bfloat16")):
+        r = Result("float", y[order].reshape(x.data.shape[0], filters, *window.out()))
+        stored = w if kind == "float" else Tensor(kind, bf16.narrowed(w.data, order))
         yield Case([given(x, nhwc), given(stored, nhwc), b], [shaped("float", r, nhwc)],
-                   members=members, ulps=0)
+                   members=f"{members}, order = {order}", ulps=0)
     t = lambda kind, *s: Tensor(kind, np.zeros(s))
     yield Case([t("float", 1, 4, 5), t("float", 2, 2, 3)], members="group = 2, strategy = bf16",
                error="group is 2, expected 1 with strategy = bf16")

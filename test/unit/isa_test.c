@@ -101,9 +101,10 @@ static void write_program(GlowText *t, const GlowIsa *isa) {
 static const char *const multiply[GLOW_ISA_COUNT] = {
     [GLOW_ISA_X86_64_V2] = "mulpd",       [GLOW_ISA_X86_64_V3] = "vfmadd",
     [GLOW_ISA_X86_64_V4] = "vfmadd",      [GLOW_ISA_X86_64_V3_VNNI] = "vfmadd",
-    [GLOW_ISA_X86_64_V4_VNNI] = "vfmadd", [GLOW_ISA_X86_64_V4_AMX] = "vfmadd",
-    [GLOW_ISA_AARCH64] = "fmla",          [GLOW_ISA_RV64GC] = "fmadd.s",
-    [GLOW_ISA_RV64GCV] = "vfmacc.v",      [GLOW_ISA_GENERIC32] = "mulpd",
+    [GLOW_ISA_X86_64_V4_VNNI] = "vfmadd", [GLOW_ISA_X86_64_V4_BF16] = "vfmadd",
+    [GLOW_ISA_X86_64_V4_AMX] = "vfmadd",  [GLOW_ISA_AARCH64] = "fmla",
+    [GLOW_ISA_RV64GC] = "fmadd.s",        [GLOW_ISA_RV64GCV] = "vfmacc.v",
+    [GLOW_ISA_GENERIC32] = "mulpd",
 };
 
 static void check_emission(void) {

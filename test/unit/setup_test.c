@@ -165,6 +165,9 @@ static const char of_bytes[] =
     "  convolution @out @r, @in @p, @in @q {strides = [2, 2], pads = [1, 1, 1, 1], strategy = "
     "bf16}\n"
     "  mat_mul @out @u, @in @s, @in @t {strategy = bf16}\n"
+    "  convolution @out @r, @in @p, @in @q {strides = [2, 2], pads = [1, 1, 1, 1], strategy = "
+    "bf16, order = pair}\n"
+    "  mat_mul @out @u, @in @s, @in @t {strategy = bf16, order = pair}\n"
     "}\n";
 
 static void declare(GlowText *t, const char *name, const char *type, int width) {

@@ -9,7 +9,7 @@ enum { MOST_SIZES = 4, LARGEST_SIZE = 32, MOST_OPERANDS = 9, MOST_DIGITS = 9, MO
 
 const Machine machines[] = {
 #define ISA(id, name, triple, cpu, march, ref, base, arch, vl, pixels, vectors, ...)               \
-  {#id, name, vl, pixels, vectors},
+  {#id, #base, name, vl, pixels, vectors},
 #include "kernels/isa.def"
 #undef ISA
 };

@@ -30,8 +30,8 @@ static void write_form(const OpFile *file, const TileDecl *t, uint32_t form, Glo
       glow_text_printf(out, "    (Code *)glow_%s,\n", members.data[k].name.text);
 }
 
-/* In the order of glow_tiles, in one form after the other. Rows of a base share its table: no source
- * that a row has of its own has tiles. */
+/* In the order of glow_tiles, in one form after the other. Rows of a base share its table: a
+ * source that a row has of its own finds its tiles itself. */
 static void write_tiles(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "/* By number; each is called by its own type. */\n"
                       "typedef void Code(void);\n"

@@ -3,6 +3,8 @@
  * and operands have names and types. */
 #include "tblgen.h"
 
+#include <string.h>
+
 /* ---- Families -------------------------------------------------------------------------------- */
 
 /* What says which function of a family: its type, or nothing. */
@@ -216,6 +218,15 @@ static void write_fixed(const OpFile *file, const TileDecl *t, GlowText *out) {
     glow_text_puts(out, "    {0}};\n\n");
 }
 
+/* The machine at the end of the chain of bases, each of which stands before its rows: it has the
+ * same tiles. */
+static const Machine *base_of(const Machine *m) {
+  for (size_t k = nmachines; k-- > 0;)
+    if (strcmp(machines[k].id, m->base) == 0)
+      m = &machines[k];
+  return m;
+}
+
 void gen_rows(const OpFile *file, GlowText *out) {
   gen_head(out, "The kernel table as data.");
   glow_text_puts(out, "#include \"target/cpu/rows.h\"\n\n");
@@ -236,6 +247,8 @@ void gen_rows(const OpFile *file, GlowText *out) {
   glow_text_puts(out, "};\n\n");
   write_kernels(file, out);
   for (size_t k = 0; k < nmachines; k++) {
+    if (base_of(&machines[k]) != &machines[k])
+      continue;
     glow_text_printf(out, "static const GlowTile tiles_%s[] = {\n", machines[k].id);
     for (uint32_t i = 0; i < file->tiles.count; i++)
       write_instances(file, file->tiles.data[i], &machines[k], out);
@@ -243,7 +256,8 @@ void gen_rows(const OpFile *file, GlowText *out) {
   }
   glow_text_puts(out, "const GlowTile *const glow_tiles[GLOW_ISA_COUNT] = {\n");
   for (size_t k = 0; k < nmachines; k++)
-    glow_text_printf(out, "    [GLOW_ISA_%s] = tiles_%s,\n", machines[k].id, machines[k].id);
+    glow_text_printf(out, "    [GLOW_ISA_%s] = tiles_%s,\n", machines[k].id,
+                     base_of(&machines[k])->id);
   glow_text_puts(out, "};\n");
 }
 

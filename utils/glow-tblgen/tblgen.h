@@ -390,7 +390,7 @@ void kernels_check(OpFile *file);
 int64_t number_value(const OpFile *file, Name n);
 /* The machines of isa.def, as far as tiles depend on them. */
 typedef struct Machine {
-  const char *id, *name; /* X86_64_V3, x86-64-v3 */
+  const char *id, *base, *name; /* X86_64_V3, X86_64_V3, x86-64-v3 */
   int64_t vl, tile_pixels, tile_vectors;
 } Machine;
 extern const Machine machines[];

@@ -1,19 +1,113 @@
-/* Convolutions and products with strategy = bf16, whose filters are packed as bfloat16. */
+/* Convolutions and products with strategy = bf16, whose filters are packed as bfloat16. With order
+ * = tile epilogues are loops behind the kernel; with order = pair they are part of it. */
 #include "backend/cpu/conv.h"
 #include "cpu/work.h"
 #include "ir/remarks.h"
 
-/* The bias, if there is one, and the kernel; then the epilogue, a loop behind it. */
-static bool append(GlowSelect *s, const GlowNode *n, GlowBf16Params *p, GlowBf16Places *at) {
-  GlowSetup setup = {0};
-  if (!s->cpu.squares)
-    glow_codegen_remark(n, "'%s' multiplies bfloat16 by arithmetic on floats: %s has no "
-                           "instruction for that",
+#include <string.h>
+
+static void say_machine(const GlowSelect *s, const GlowNode *n, bool has) {
+  if (!has)
+    glow_codegen_remark(n,
+                        "'%s' multiplies bfloat16 by arithmetic on floats: %s has no "
+                        "instruction for that",
                         glow_node_desc(n)->instr, s->isa->name);
+}
+
+/* ---- Pairs ----------------------------------------------------------------------------------- */
+
+/* The operands of a product's epilogue, of results `c`, as those of one row of pixels. *fits: rows
+ * of all axes but the last are one axis for each of them. False after a diagnostic. */
+static bool read_row_operands(GlowSelect *s, const GlowNode *n, const GlowView *c, GlowWork *w,
+                              bool *fits) {
+  const uint32_t last = c->rank - 1;
+  GlowOperand *operands = GLOW_NEW_ARRAY(s->arena, GlowOperand, n->nextra);
+  *fits = n->nextra <= GLOW_MAX_RANK;
+  w->form = GLOW_BODY_EPILOGUE;
+  w->noperands = n->nextra, w->operands = operands;
+  if (!glow_select_epilogue_body(s, n, &w->body))
+    return false;
+  for (uint32_t i = 0; i < n->nextra && *fits; i++) {
+    GlowOperand *o = &operands[i];
+    GlowView v;
+    int64_t stride[GLOW_VIEW_RANK], rows = 1;
+    const GlowValue *value = n->operands[n->noperands - n->nextra + i].value;
+    if (!value || !glow_select_view(s, value, &v))
+      return value ? false : glow_select_fail(s, "an operand of its epilogue is absent");
+    if (v.type->layout || !glow_select_operand(s, c, &v, stride, &o->channels)) {
+      *fits = false;
+      break;
+    }
+    const int64_t row = last ? stride[last - 1] : 0;
+    for (uint32_t a = last; a-- > 0; rows *= c->dims[a])
+      *fits &= c->dims[a] == 1 || stride[a] == row * rows;
+    *fits &= stride[last] == 0 || stride[last] == 1;
+    memset(o->stride, 0, sizeof o->stride);
+    o->stride[1] = GLOW_CONV_BLOCK * stride[last];
+    o->stride[3] = row;
+    o->stride[4] = stride[last];
+    o->place = v.place;
+    o->kind = v.type->kind;
+  }
+  return true;
+}
+
+/* Whether all pixels of an image can be seen as one row: windows of one tap, outputs without gaps.
+ */
+static bool is_flat(const GlowConvGeometry *g, const GlowWork *body) {
+  bool flat = g->kh == 1 && g->kw == 1 && g->pt == 0 && g->pl == 0 && (g->oh - 1) * g->sh < g->ih &&
+              (g->ow - 1) * g->sw < g->iw && g->yh == g->ow * g->yw;
+  for (uint32_t i = 0; i < body->noperands; i++)
+    flat = flat && body->operands[i].stride[2] == g->ow * body->operands[i].stride[3];
+  return flat;
+}
+
+/* Sees them as one row. The input has the pixels that windows read, in rows of `width`. */
+static void flatten(GlowBf16PairParams *p) {
+  GlowConvGeometry *g = &p->g;
+  const bool even = g->sh == 1 && g->xh == g->ow * g->sw * g->xw;
+  g->xh *= g->sh, g->xw *= g->sw;
+  g->sh = g->sw = 1;
+  g->ow *= g->oh;
+  p->width = even ? g->ow : g->ow / g->oh;
+  g->oh = g->ih = 1;
+  g->iw = g->ow;
+}
+
+/* With order = pair; y: the result, in blocks of channels, or that of a product. */
+static bool append_pair(GlowSelect *s, const GlowNode *n, const GlowBf16Params *p,
+                        const GlowBf16Places *at, const GlowView *y) {
+  GlowBf16PairParams q = {
+      .g = p->g, .images = p->images, .x_block = p->x_block, .whole = p->whole, .tap = p->tap};
+  GlowSetup setup = {0};
+  GlowWork body = {0};
+  bool inside = true;
+  if (!(n->op == GLOW_OP_CONVOLUTION ? glow_conv_epilogue(s, n, y, &body)
+                                     : read_row_operands(s, n, y, &body, &inside)))
+    return false;
+  say_machine(s, n, s->cpu.pairs);
+  if (inside && is_flat(&q.g, &body))
+    flatten(&q);
+  glow_setup_bf16_pair(&s->cpu, &q, &setup);
+  GlowWork *w =
+      glow_work_bf16_pair(s, n, &q, &setup, &(GlowBf16PairPlaces){at->y, at->x, at->w, at->bias});
+  if (!inside)
+    return glow_select_epilogue(s, n);
+  glow_conv_set_epilogue(w, &body);
+  return true;
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+static bool append_tile(GlowSelect *s, const GlowNode *n, GlowBf16Params *p, GlowBf16Places *at) {
+  GlowSetup setup = {0};
+  say_machine(s, n, s->cpu.squares);
   glow_setup_bf16(&s->cpu, p, &setup);
   glow_work_bf16(s, n, p, &setup, at);
   return glow_select_epilogue(s, n);
 }
+
+/* ---- Both ------------------------------------------------------------------------------------ */
 
 /* Pairs of channels of a tap, or of rows of B, as the layout says. */
 static bool read_pairs(GlowSelect *s, const GlowView *w, int64_t channels, GlowBf16Params *p) {
@@ -22,7 +116,8 @@ static bool read_pairs(GlowSelect *s, const GlowView *w, int64_t channels, GlowB
   if (w->type->kind != GLOW_KIND_BFLOAT16 || !w->type->layout || !glow_view_is_dense(w) ||
       !glow_kernel_takes(glow_find_bf16(), "w", s->isa, w->type->layout, blocks) ||
       blocks[0] != p->tap)
-    return glow_select_fail(s, "with strategy = bf16 only a packed filter of bfloat16 has a kernel");
+    return glow_select_fail(s,
+                            "with strategy = bf16 only a packed filter of bfloat16 has a kernel");
   return true;
 }
 
@@ -40,7 +135,8 @@ bool glow_select_bf16_conv(GlowSelect *s, const GlowNode *n, const GlowConvView 
   }
   if (c->y.strides[4] != 1 || (c->x.type->layout && c->x.strides[4] != 1))
     return glow_select_fail(s, "the channels of a block are not contiguous");
-  return append(s, n, &p, &at);
+  return c->m->order == GLOW_BF16_ORDER_PAIR ? append_pair(s, n, &p, &at, &c->y)
+                                             : append_tile(s, n, &p, &at);
 }
 
 /* Rows of all axes but the last as one axis. */
@@ -70,6 +166,9 @@ bool glow_select_bf16_product(GlowSelect *s, const GlowNode *n) {
   GlowBf16Places at = {.y = c.place, .x = a.place, .w = b.place, .bias = glow_place_absent()};
   if (!read_pairs(s, &b, k, &p))
     return false;
-  return rows && columns && k ? append(s, n, &p, &at)
-                              : glow_select_fail(s, "it has no elements, or adds up none");
+  if (!rows || !columns || !k)
+    return glow_select_fail(s, "it has no elements, or adds up none");
+  return ((const GlowMatMulMembers *)n->members)->order == GLOW_BF16_ORDER_PAIR
+             ? append_pair(s, n, &p, &at, &c)
+             : append_tile(s, n, &p, &at);
 }

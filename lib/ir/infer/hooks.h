@@ -49,7 +49,7 @@ bool glow_infer_set_unknown(GlowInfer *in, uint32_t i, const GlowType *base, int
 const GlowType *glow_infer_computed(const GlowInfer *in, const GlowType *x);
 
 /* For a contraction whose operands 0 and 1 are multiplied: whether their kinds fit its strategy. */
-bool glow_verify_bf16(const GlowNode *n, bool is_bf16);
+bool glow_verify_bf16(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order);
 
 /* The dims of the matrix product of a and b, as NumPy defines it: the broadcast batch axes, then
  * the rows of a (unless a is a vector) and the columns of b (unless b is a vector). a and b are

@@ -41,7 +41,7 @@ bool glow_infer_mat_mul(GlowInfer *in) {
   return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, base, rank, dims);
 }
 
-bool glow_verify_bf16(const GlowNode *n, bool is_bf16) {
+bool glow_verify_bf16(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order) {
   const GlowType *x = glow_node_in(n, 0)->type, *w = glow_node_in(n, 1)->type;
   const char *x_name = glow_op_in_port(glow_node_desc(n), 0)->name;
   const char *w_name = glow_op_in_port(glow_node_desc(n), 1)->name;
@@ -49,6 +49,8 @@ bool glow_verify_bf16(const GlowNode *n, bool is_bf16) {
   if (is_bf16 && (x->kind != GLOW_KIND_FLOAT || x->quantized))
     return glow_verify_error(n, "%s has type %s, expected float with strategy = bf16", x_name,
                              glow_type_str(ctx, x));
+  if (!is_bf16 && order != GLOW_BF16_ORDER_TILE)
+    return glow_verify_error(n, "order is pair, but only strategy = bf16 has an order");
   if (!is_bf16 && w->kind == GLOW_KIND_BFLOAT16 && x->kind != GLOW_KIND_BFLOAT16)
     return glow_verify_error(
         n, "%s has type %s, but %s has %s: their element kinds differ with strategy = bf16 alone",
@@ -61,7 +63,7 @@ bool glow_verify_bf16(const GlowNode *n, bool is_bf16) {
 bool glow_verify_mat_mul(const GlowNode *n) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
   const GlowMatMulMembers *m = n->members;
-  if (!glow_verify_bf16(n, m->strategy == GLOW_PRODUCT_STRATEGY_BF16))
+  if (!glow_verify_bf16(n, m->strategy == GLOW_PRODUCT_STRATEGY_BF16, m->order))
     return false;
   if (glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->layout || glow_node_out(n, 0)->type->layout)
     return glow_verify_error(n, "works on plain A and C; only B may have a layout");

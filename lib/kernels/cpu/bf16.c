@@ -1,17 +1,13 @@
 /* Convolutions and products of floats rounded to bfloat16, whose sums have the order of
- * docs/Numerics (strategy = bf16): windows of outputs, rounded, are the rows of a product, filters
+ * docs/Numerics (order = tile): windows of outputs, rounded, are the rows of a product, filters
  * its columns.
  *
  *   AMX     tdpbf16ps is that order: 32 steps of k for 16 rows and 16 columns
  *   other   rounded numbers are floats. Two chains of multiply-adds take the first and second
- *           numbers of pairs; after 16 pairs both are added to the sums, which are in memory
- *
- * Denormal numbers are zeros. x86 does that itself in the mode that is set while sums are computed;
- * other machines look at each result. */
+ *           numbers of pairs; after 16 pairs both are added to the sums, which are in memory */
 #include "kernels/kernels.h"
 
-#include "num/bf16.h"
-#include "vector.h"
+#include "bf16.h"
 
 enum {
   PANEL = 16,
@@ -32,12 +28,6 @@ typedef float Element;
 #define IS_TILED 0
 #endif
 
-#if defined(__x86_64__) && GLOW_HAS_FMA
-#define FLUSHES 1 /* the machine has a mode in which denormals are zeros */
-#else
-#define FLUSHES 0
-#endif
-
 /* Rows times columns: what a unit computes. */
 typedef struct Block {
   const Element *a;    /* rows, `lda` elements apart, whole chunks */
@@ -47,25 +37,6 @@ typedef struct Block {
 } Block;
 
 /* ---- Rounding -------------------------------------------------------------------------------- */
-
-INLINE GlowVecI splat_bits(uint32_t u) {
-  GlowVecI v;
-  UNROLL for (int l = 0; l < GLOW_VL; l++) v[l] = (int32_t)u;
-  return v;
-}
-
-/* Zeros for denormal lanes. */
-INLINE GlowVecI flush(GlowVecI u) {
-  const GlowVecI normal = (u & splat_bits(0x7f800000)) != 0;
-  return u & (normal | splat_bits(0x80000000));
-}
-
-/* glow_bf16_round. */
-INLINE GlowVecI round_lanes(GlowVecI u) {
-  const GlowVecI nan = (u & splat_bits(0x7fffffff)) > splat_bits(0x7f800000);
-  const GlowVecI rounded = u + splat_bits(0x7fff) + (u >> 16 & 1);
-  return flush(((rounded & ~nan) | ((u | splat_bits(0x400000)) & nan)) & splat_bits(0xffff0000));
-}
 
 INLINE void store_rounded(Element *to, GlowVecI u) {
 #if IS_TILED
@@ -214,44 +185,6 @@ INLINE void multiply_block(const Block *t, int64_t rows, int64_t columns) {
   __builtin_ia32_tilerelease();
 }
 #else
-#if FLUSHES
-enum { DENORMALS_ARE_ZEROS = 0x40, FLUSH_TO_ZERO = 0x8000 };
-/* Sets the mode; returns the one before. No access to memory moves to the other side of the fence,
- * so no arithmetic on numbers from memory does. */
-INLINE uint32_t begin_flushing(void) {
-  const uint32_t mode = __builtin_ia32_stmxcsr();
-  __builtin_ia32_ldmxcsr(mode | DENORMALS_ARE_ZEROS | FLUSH_TO_ZERO);
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  return mode;
-}
-INLINE void end_flushing(uint32_t mode) {
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  __builtin_ia32_ldmxcsr(mode);
-}
-INLINE GlowVec chain(GlowVec a, GlowVec b, GlowVec c) { return vec_fma(a, b, c); }
-INLINE GlowVec add(GlowVec a, GlowVec b) { return a + b; }
-INLINE GlowVec weights(GlowVecI w) { return (GlowVec)w; }
-#else
-INLINE uint32_t begin_flushing(void) { return 0; }
-INLINE void end_flushing(uint32_t mode) { (void)mode; }
-/* glow_bf16_fma. */
-INLINE GlowVec chain(GlowVec a, GlowVec b, GlowVec c) {
-  typedef uint32_t Bits __attribute__((vector_size(GLOW_VL * 4)));
-  GlowVec r = vec_fma(a, b, c);
-  const Bits u = (Bits)((GlowVecI)r & splat_bits(0x7fffffff)) - 1;
-  const GlowVecI low = (GlowVecI)(u < (uint32_t)GLOW_BF16_LEAST);
-  int32_t any = 0;
-  UNROLL for (int l = 0; l < GLOW_VL; l++) any |= low[l];
-  if (any) {
-    ROLLED for (int l = 0; l < GLOW_VL; l++) r[l] =
-        low[l] ? glow_bf16_low(r[l], a[l], b[l], c[l]) : r[l];
-  }
-  return r;
-}
-INLINE GlowVec add(GlowVec a, GlowVec b) { return (GlowVec)flush((GlowVecI)(a + b)); }
-INLINE GlowVec weights(GlowVecI w) { return (GlowVec)flush(w); }
-#endif
-
 /* `rows` rows from `row` on by `vectors` registers of columns from `col` on; chunks from `first` up
  * to `last`. */
 INLINE void tile(int rows, int vectors, const Block *t, int64_t row, int64_t col, int64_t first,

@@ -33,9 +33,10 @@ _Static_assert((int)GLOW_CONV_LANES == (int)GLOW_TILE_COLUMNS, "a tile is one pa
 
 #define T float
 #define NAME(x) x##_bf16
-#define LOAD_RUN glow_run_load_bf16
+#define LOAD_RUN(...)                                                                              \
+  (p->pairs ? glow_run_load_pair(__VA_ARGS__) : glow_run_load_bf16(__VA_ARGS__))
 #define LOAD glow_load_float
-#define BY_TAPS
+#define BY_TAPS(...) (p->pairs ? glow_tile_pair(__VA_ARGS__) : glow_tile_bf16(__VA_ARGS__))
 #include "kernels/ref/conv_body.inc"
 
 GlowRunError glow_kernel_convolution(GlowCall *call) {
@@ -55,7 +56,9 @@ GlowRunError glow_kernel_convolution(GlowCall *call) {
   glow_ref_clear_padding(p.y);
   if (p.outputs == 0)
     return GLOW_RUN_OK;
-  if (((const GlowConvolutionMembers *)call->members)->strategy == GLOW_CONV_STRATEGY_BF16)
+  const GlowConvolutionMembers *m = call->members;
+  p.pairs = m->order == GLOW_BF16_ORDER_PAIR;
+  if (m->strategy == GLOW_CONV_STRATEGY_BF16)
     grouped_bf16(&p, scratch, taps);
   else if (p.y->kind == GLOW_KIND_DOUBLE)
     (p.depthwise ? depthwise_double : grouped_double)(&p, scratch, taps);

@@ -18,6 +18,7 @@ typedef struct GlowConvPlan {
   int64_t taps, places, outputs;                        /* products of kernel, padded and out */
   bool depthwise; /* one input channel for each group: lanes are groups */
   bool wide;      /* computes in double */
+  bool pairs;     /* order = pair */
   int64_t pad;    /* what is read outside of X */
   int64_t width;  /* channels in one place of the packed input */
   int64_t panels; /* groups of 16 lanes in the packed weights of one group */

@@ -12,7 +12,7 @@ typedef struct GlowMatMul {
   int64_t rows, depth, columns;
   int64_t a_row, a_step, b_step, b_column, c_row, c_column; /* strides; 0 where there is no axis */
   bool a_direct, b_direct; /* the operand holds rows of the compute type */
-  bool is_bf16;
+  bool is_bf16, is_pair;   /* strategy = bf16; with order = pair */
 } GlowMatMul;
 
 static GlowMatMul mat_mul_of(const GlowCall *call) {
@@ -29,6 +29,7 @@ static GlowMatMul mat_mul_of(const GlowCall *call) {
   m.c_row = rows ? c->strides[c->rank - 1 - columns] : 0;
   m.c_column = columns ? c->strides[c->rank - 1] : 1;
   m.is_bf16 = ((const GlowMatMulMembers *)call->members)->strategy == GLOW_PRODUCT_STRATEGY_BF16;
+  m.is_pair = ((const GlowMatMulMembers *)call->members)->order == GLOW_BF16_ORDER_PAIR;
   bool direct = !m.is_bf16 && (a->kind == GLOW_KIND_FLOAT || a->kind == GLOW_KIND_DOUBLE);
   m.a_direct = direct && m.a_step == 1;
   m.b_direct = direct && !b->nblocks && (m.b_column == 1 || !columns);
@@ -70,9 +71,12 @@ static GlowRun b_row(const GlowMatMul *m, int64_t b_at, int64_t k, int64_t j) {
 #include "kernels/ref/matmul_body.inc"
 
 #define T float
-#define NAME(x) x##_bf16
-#define LOAD glow_load_bf16
-#define RUN_LOAD glow_run_load_bf16
+#define NAME(x) x##_16
+#define glow_tile_16(...)                                                                          \
+  (m->is_pair ? glow_tile_pair(__VA_ARGS__) : glow_tile_bf16(__VA_ARGS__))
+#define LOAD(...) (m->is_pair ? glow_load_pair(__VA_ARGS__) : glow_load_bf16(__VA_ARGS__))
+#define RUN_LOAD(...)                                                                              \
+  (m->is_pair ? glow_run_load_pair(__VA_ARGS__) : glow_run_load_bf16(__VA_ARGS__))
 #define STORE glow_store_float
 #define ALL_ROWS
 #include "kernels/ref/matmul_body.inc"
@@ -121,7 +125,7 @@ INTEGER_PRODUCT(u64, uint64_t, uint64_t)
 static void product(const GlowMatMul *m, int64_t a_at, int64_t b_at, GlowBuf *c, int64_t c_at,
                     void *scratch) {
   if (m->is_bf16) {
-    product_bf16(m, a_at, b_at, c, c_at, scratch);
+    product_16(m, a_at, b_at, c, c_at, scratch);
     return;
   }
   switch (m->a->kind) {

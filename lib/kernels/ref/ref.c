@@ -308,6 +308,12 @@ void glow_load_bf16(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n,
     out[i] = glow_bf16_round(out[i]);
 }
 
+void glow_load_pair(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, float *out) {
+  glow_load_float(b, offset, stride, n, out);
+  for (int64_t i = 0; i < n; i++)
+    out[i] = glow_bf16_round_flushed(out[i]);
+}
+
 #define RUN_LOAD(T, C)                                                                             \
   void glow_run_load_##T(const GlowRun *r, int64_t n, C *out) {                                    \
     for (int64_t i = 0; i < n;) {                                                                  \
@@ -320,6 +326,7 @@ RUN_LOAD(float, float)
 RUN_LOAD(double, double)
 RUN_LOAD(i32, int32_t)
 RUN_LOAD(bf16, float)
+RUN_LOAD(pair, float)
 #undef RUN_LOAD
 
 int64_t glow_ref_int(const GlowBuf *b, int64_t i) {

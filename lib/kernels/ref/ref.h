@@ -95,6 +95,9 @@ void glow_run_load_i32(const GlowRun *r, int64_t n, int32_t *out);
 /* Floats rounded to bfloat16, and denormals as zeros: num/bf16.h. */
 void glow_load_bf16(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, float *out);
 void glow_run_load_bf16(const GlowRun *r, int64_t n, float *out);
+/* The same where floats that are denormal are zeros before they are rounded. */
+void glow_load_pair(const GlowBuf *b, int64_t offset, int64_t stride, int64_t n, float *out);
+void glow_run_load_pair(const GlowRun *r, int64_t n, float *out);
 
 /* Stores n floats in a floating point kind of 8 or 4 bits. Without `saturate`, numbers that are too
  * large for a kind of 8 bits become infinity or NaN. */

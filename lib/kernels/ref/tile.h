@@ -79,7 +79,7 @@ static inline void glow_tile_bf16_pair(float *even, float *odd, float a, float b
   __builtin_memcpy(odd, o, sizeof o);
 }
 
-/* The same of numbers rounded to bfloat16, in the order of strategy = bf16: all k in one call. Each
+/* The same of numbers rounded to bfloat16, with order = tile: all k in one call. Each
  * sum is added to what `out` holds, the bias or +0. */
 static inline void glow_tile_bf16(GLOW_TILE_PARAMS(float)) {
   for (int i = 0; i < GLOW_TILE_ROWS; i++) {
@@ -104,6 +104,43 @@ static inline void glow_tile_bf16(GLOW_TILE_PARAMS(float)) {
     }
     for (int l = 0; l < GLOW_TILE_COLUMNS; l++)
       out[i * GLOW_TILE_COLUMNS + l] += sum[l];
+  }
+  *w += nparts * length * GLOW_TILE_COLUMNS;
+}
+
+/* A step of chains of a row of a tile; `a` is what glow_bf16_round gives. */
+static inline void glow_tile_pair_step(float *sum, float a, const float *w) {
+  uint32_t low = 0;
+  float s[GLOW_TILE_COLUMNS];
+  for (int l = 0; l < GLOW_TILE_COLUMNS; l++) {
+    s[l] = glow_fmaf(a, w[l], sum[l]);
+    low |= (uint32_t)glow_bf16_is_low(s[l]);
+  }
+  for (int l = 0; low && l < GLOW_TILE_COLUMNS; l++)
+    s[l] = glow_bf16_fma(a, w[l], sum[l]);
+  __builtin_memcpy(sum, s, sizeof s);
+}
+
+/* The same of numbers rounded to bfloat16 in pairs, the odd one first: order = pair. Chains
+ * continue, and what they begin with is a zero if it is denormal. */
+static inline void glow_tile_pair(GLOW_TILE_PARAMS(float)) {
+  for (int i = 0; i < GLOW_TILE_ROWS; i++) {
+    float *sum = out + i * GLOW_TILE_COLUMNS;
+    const float *v = *w;
+    for (int l = 0; l < GLOW_TILE_COLUMNS; l++)
+      sum[l] = glow_bf16_flush(sum[l]);
+    for (int64_t j = 0; j < nparts; j++) {
+      const float *x = a[i] + parts[j];
+      for (int64_t k = 0; k < length; k += 2) {
+        const bool both = k + 1 < length;
+        if (both)
+          glow_tile_pair_step(sum, x[k + 1], v + GLOW_TILE_COLUMNS);
+        for (int l = 0; !both && l < GLOW_TILE_COLUMNS; l++)
+          sum[l] += 0.0f; /* a zero fills the last pair */
+        glow_tile_pair_step(sum, x[k], v);
+        v += (both ? 2 : 1) * GLOW_TILE_COLUMNS;
+      }
+    }
   }
   *w += nparts * length * GLOW_TILE_COLUMNS;
 }

@@ -104,10 +104,12 @@ static uint32_t narrow_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice
  */
 static uint32_t bf16_choices(GlowContext *ctx, const GlowIsa *isa, const GlowNode *n,
                              GlowChoice *choices, const char **why) {
-  const GlowKernel *k = glow_find_bf16();
+  const GlowConvolutionMembers *m = n->members;
+  const bool pair = m->order == GLOW_BF16_ORDER_PAIR;
+  const GlowKernel *k = pair ? glow_find_bf16_pair() : glow_find_bf16();
   const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
   int64_t in = w->dims[1].size;
-  if (w->kind != GLOW_KIND_BFLOAT16 || w->dims[0].size % GLOW_CONV_BLOCK)
+  if (w->kind != GLOW_KIND_BFLOAT16 || (!pair && w->dims[0].size % GLOW_CONV_BLOCK))
     return stays_plain(why, "its filters are not of bfloat16, or fill no whole blocks of 16");
   choices[0] = (GlowChoice){.out = glow_kernel_layout(ctx, k, "y", 0, isa, 0),
                             .packed = 1u << GLOW_CONVOLUTION_IN_W};

@@ -77,6 +77,10 @@ static int64_t shards(const GlowTarget *t, int64_t cost) {
   return glow_shards(cost);
 }
 
+static GlowEnumBf16Order bf16_order(const GlowTarget *t) {
+  return glow_isa_numbers(t->machine).pairs ? GLOW_BF16_ORDER_PAIR : GLOW_BF16_ORDER_TILE;
+}
+
 #define PLACE "shrink-lifetimes,assign-tiles,assign-shards,plan-memory"
 
 const GlowTargetFamily glow_target_family_cpu = {.targets = targets,
@@ -90,4 +94,5 @@ const GlowTargetFamily glow_target_family_cpu = {.targets = targets,
                                                  .choices = glow_cpu_choices,
                                                  .fuses = fuses,
                                                  .tile = glow_cpu_tile,
-                                                 .shards = shards};
+                                                 .shards = shards,
+                                                 .bf16_order = bf16_order};

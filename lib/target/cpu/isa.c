@@ -36,7 +36,8 @@ GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa) {
                           .l1 = isa->l1,
                           .l2 = isa->l2,
                           .fours = strstr(isa->features, "vnni") != NULL,
-                          .squares = strstr(isa->features, "amx-int8") != NULL};
+                          .squares = strstr(isa->features, "amx-int8") != NULL,
+                          .pairs = strstr(isa->features, "avx512bf16") != NULL};
 }
 
 int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {
@@ -81,6 +82,10 @@ bool glow_isa_runs_here(const GlowIsa *isa) {
   case GLOW_ISA_X86_64_V4_VNNI:
     __builtin_cpu_init();
     return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni");
+  case GLOW_ISA_X86_64_V4_BF16:
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("avx512bf16");
   case GLOW_ISA_X86_64_V4_AMX:
     __builtin_cpu_init();
     return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni") &&
@@ -103,9 +108,19 @@ bool glow_isa_runs_here(const GlowIsa *isa) {
   }
 }
 
+/* Whether a row that runs here may be the best one: VDPBF16PS of machines other than AMD's takes
+ * twice as long as a multiply-add. */
+static bool is_fast_here(const GlowIsa *isa) {
+#if defined(__x86_64__)
+  return isa != &glow_isa[GLOW_ISA_X86_64_V4_BF16] || __builtin_cpu_is("amd");
+#else
+  return true;
+#endif
+}
+
 const GlowIsa *glow_isa_host(void) {
   for (size_t i = GLOW_ISA_COUNT; i > 0; i--) {
-    if (glow_isa_runs_here(&glow_isa[i - 1]))
+    if (glow_isa_runs_here(&glow_isa[i - 1]) && is_fast_here(&glow_isa[i - 1]))
       return &glow_isa[i - 1];
   }
   return NULL;

@@ -4,25 +4,29 @@
  *   y = MatMul(x, W)                        y = MatMul(x, W.bf16) {strategy = bf16}
  *   y = FullyConnected(x, W, b)             y = MatMul(x, W.bf16) {strategy = bf16} + b
  *
- * where W.bf16 is an `eval` constant, Cast(W) {to = bfloat16}, and x is rounded as it is read.
- * Values between contractions stay floats. Convolutions have one group, W of products is one
- * matrix. The rest stays as it is, which a remark says, and so does what `keep` names by operator,
- * result, node or constant. Passes that fold into weights (prepare) come first: the strategy keeps
- * them out.
+ * where W.bf16 is an `eval` constant, Cast(W) {to = bfloat16}, and x is rounded as it is read. Sums
+ * have the order that the option says, else the one that the target computes fast. Values between
+ * contractions stay floats. Convolutions have one group, W of products is one matrix. The rest
+ * stays as it is, which a remark says, and so does what `keep` names by operator, result, node or
+ * constant. Passes that fold into weights (prepare) come first: the strategy keeps them out.
  *
  * Requested: operands are rounded. With u = 2^-9, half of the distance from 1 to the next bfloat16
  * number, a sum of k products is off by (2 u + u^2) times the sum S of their absolute values for
  * rounding, and by less than (k + 2) 2^-24 S for the sums, if no number is denormal: less than
  * (2^-7 + 2^-23 k) S. */
+#include "target/target.h"
 #include "transforms/contraction.h"
 #include "transforms/globs.h"
 #include "transforms/transforms.h"
+
+#include <string.h>
 
 typedef struct Use {
   GlowPassRun *run;
   GlowConstness *constness;
   GlowGlobs keep;
   GlowMap *rounded; /* W to the constant that stands for it */
+  GlowEnumBf16Order order;
 } Use;
 
 /* Why n stays as it is; NULL if it does not. */
@@ -62,9 +66,9 @@ static GlowValue *rounded(Use *use, GlowNode *n) {
 }
 
 /* FullyConnected as a product and an Add. */
-static bool take_apart(GlowNode *n, GlowValue *w) {
+static bool take_apart(GlowNode *n, GlowValue *w, GlowEnumBf16Order order) {
   GlowBuilder b = glow_builder_before(n);
-  GlowMatMulMembers members = {.strategy = GLOW_PRODUCT_STRATEGY_BF16};
+  GlowMatMulMembers members = {.strategy = GLOW_PRODUCT_STRATEGY_BF16, .order = order};
   GlowValue *bias = glow_node_in(n, GLOW_FULLY_CONNECTED_IN_B);
   GlowValue *y = glow_build2(&b, GLOW_OP_MAT_MUL, glow_node_in(n, GLOW_FULLY_CONNECTED_IN_X), w,
                              &members, NULL);
@@ -90,13 +94,30 @@ static bool round_weights(GlowNode *n, void *arg) {
   glow_pass_changed(use->run, n, "%s multiplies bfloat16", glow_node_desc(n)->node);
   GlowValue *w = rounded(use, n);
   if (!w || n->op == GLOW_OP_FULLY_CONNECTED)
-    return w && take_apart(n, w);
+    return w && take_apart(n, w, use->order);
   glow_use_set(&n->operands[GLOW_CONTRACTION_W], w);
-  if (n->op == GLOW_OP_CONVOLUTION)
-    ((GlowConvolutionMembers *)n->members)->strategy = GLOW_CONV_STRATEGY_BF16;
-  else
-    ((GlowMatMulMembers *)n->members)->strategy = GLOW_PRODUCT_STRATEGY_BF16;
+  if (n->op == GLOW_OP_CONVOLUTION) {
+    GlowConvolutionMembers *m = n->members;
+    m->strategy = GLOW_CONV_STRATEGY_BF16, m->order = use->order;
+  } else {
+    GlowMatMulMembers *m = n->members;
+    m->strategy = GLOW_PRODUCT_STRATEGY_BF16, m->order = use->order;
+  }
   return true;
+}
+
+/* Reads the option `order`. False after a diagnostic. */
+static bool read_order(GlowPassRun *run, GlowEnumBf16Order *order) {
+  const char *text = glow_pass_option(run, "order");
+  *order = GLOW_BF16_ORDER_TILE;
+  if (!text)
+    *order = glow_target_bf16_order(glow_target_asked(run->module));
+  else if (strcmp(text, "pair") == 0)
+    *order = GLOW_BF16_ORDER_PAIR;
+  else if (strcmp(text, "tile") != 0)
+    glow_error(run->ctx, GLOW_NOWHERE, "-%s: order=%s is none of tile, pair", run->pass->name,
+               text);
+  return !text || *order == GLOW_BF16_ORDER_PAIR || strcmp(text, "tile") == 0;
 }
 
 bool glow_pass_use_bf16(GlowPassRun *run) {
@@ -104,7 +125,7 @@ bool glow_pass_use_bf16(GlowPassRun *run) {
              .constness = glow_constness_create(run->arena),
              .keep = glow_globs_read(run, glow_pass_option(run, "keep")),
              .rounded = glow_map_create(run->arena)};
-  if (!glow_block_walk(run->function->body, round_weights, &use))
+  if (!read_order(run, &use.order) || !glow_block_walk(run->function->body, round_weights, &use))
     return false;
   glow_globs_warn_unmatched(&use.keep, "keep");
   return true;

@@ -14,10 +14,11 @@
 enum { GLOW_TILE_SIZES = 4, GLOW_SETUP_TILES = 5 };
 
 /* What a setup knows of a machine: columns of isa.def, and whether its features multiply four bytes
- * in a lane (VNNI) and have square tiles of bytes and of bfloat16 (AMX). */
+ * in a lane (VNNI), have square tiles of bytes and of bfloat16 (AMX), and multiply pairs of
+ * bfloat16 in a lane (AVX512-BF16). */
 typedef struct GlowCpuNumbers {
   int64_t vl, tile_pixels, tile_vectors, l1, l2;
-  bool fours, squares;
+  bool fours, squares, pairs;
 } GlowCpuNumbers;
 
 /* A tile of the table: a GlowTileKind, and as many sizes as that has. GLOW_TILE_NONE: no tile. */
