@@ -198,8 +198,8 @@ function(glow_link_library output parts ids)
 endfunction()
 
 # The objects of the library of one row; sets `parts_ID` of the caller to them, and appends to
-# `library`. A row with another base has the sources of its own and the table alone, and calls the base's
-# kernels for the rest, tiles through the table of the last base.
+# `library`. A row with another base has the sources of its own and the table alone, and has the adapters
+# and the tiles of the last base for the rest.
 function(glow_library_row id base name triple march dir)
   set(folder ${GLOW_KERNELS_DIR}/${name})
   file(MAKE_DIRECTORY ${folder})
@@ -212,15 +212,21 @@ function(glow_library_row id base name triple march dir)
     set(base ${glow_row_base_${base}})
   endwhile()
   set(definitions GLOW_ROW=${id} GLOW_ROW_NAME="${name}" ${ARGN})
+  set(has) # kernels that are not the last base's
   foreach(source IN LISTS arg_CPU)
     glow_row_owner(owner ${source} ${id})
+    if(NOT owner STREQUAL base)
+      file(STRINGS ${dir}/cpu/${source}.c heads REGEX "^void glow_[a-z0-9_]+\\(const Glow[A-Za-z0-9]+Params \\*params")
+      list(TRANSFORM heads REPLACE "^void glow_([a-z0-9_]+).*" "GLOW_HAS_\\1")
+      list(APPEND has ${heads})
+    endif()
     if(owner STREQUAL id)
       glow_library_file(${folder}/library_${source}.o ${dir}/cpu/${source}.c ${triple} ${march} -O2 ${definitions})
       list(APPEND objects ${folder}/library_${source}.o)
     endif()
   endforeach()
   glow_library_file(${folder}/library_table.o ${GLOW_GEN_DIR}/kernels/library.c ${triple} ${march} -Os ${definitions}
-                    GLOW_BASE=${base} GLOW_IS_BASE=${is_base})
+                    GLOW_BASE=${base} GLOW_IS_BASE=${is_base} ${has})
   list(APPEND objects ${folder}/library_table.o)
   set(parts_${id} ${objects} PARENT_SCOPE)
   set(library "${library}ROW(${id})\n" PARENT_SCOPE)

@@ -1,8 +1,9 @@
 /* The library of a machine (lib/kernels/library.h): a file that is compiled once for each row of
- * isa.def, with its kernels: GLOW_ROW, whose base is GLOW_BASE; GLOW_IS_BASE: its own. Adapters turn
- * the addresses of a piece into a call of its kernel; tables have adapters and tiles in the order of
- * gen/target/cpu/rows.c. blocks.inc: the table of functions on blocks of lanes, in the order of
- * glow_lane_names. */
+ * isa.def, with its kernels: GLOW_ROW, whose base is GLOW_BASE; GLOW_IS_BASE: its own;
+ * GLOW_HAS_name: the code of that kernel is not the base's. Adapters turn the addresses of a piece
+ * into a call of its kernel; where the code is the base's, so is the adapter. Tables have adapters
+ * and tiles in the order of gen/target/cpu/rows.c. blocks.inc: the table of functions on blocks of
+ * lanes, in the order of glow_lane_names. */
 #include "tblgen.h"
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
@@ -71,18 +72,29 @@ static void write_tile_macros(const OpFile *file, GlowText *out) {
 
 /* ---- Adapters -------------------------------------------------------------------------------- */
 
+/* The base's adapter, where a row has no code of its own for the kernel. */
+static void write_borrowed(GlowStr name, GlowText *out) {
+  glow_text_printf(out,
+                   "#else\n#define OWNER_%s GLOW_BASE\nextern GlowPieceFn PIECE(%s);\n#endif\n",
+                   name, name);
+}
+
 static void write_adapter(const OpFile *file, const KernelDecl *k, GlowStr name, GlowText *out) {
   const CallbackDecl *callback = kernel_callback(k);
   uint32_t tile = 0;
   glow_text_printf(out,
-                   "static void piece_%s(void *const *ptrs, int64_t begin, int64_t end, "
+                   "#if GLOW_IS_BASE || defined(GLOW_HAS_%s)\n"
+                   "#define OWNER_%s GLOW_ROW\n"
+                   "extern GlowPieceFn PIECE(%s);\n"
+                   "void PIECE(%s)(void *const *ptrs, int64_t begin, int64_t end, "
                    "int64_t worker) {\n  const GlowPieceHead *head = ptrs[0];\n",
-                   name);
+                   name, name, name, name);
   if (k->steps.count) { /* a loop around a body */
     glow_text_printf(out,
                      "  (void)worker;\n"
                      "  glow_%s_blocks((const Glow%s *)(head + 1), ptrs + 1, begin, end);\n}\n",
                      name, k->params_decl->name.text);
+    write_borrowed(name, out);
     return;
   }
   glow_text_printf(out, "  glow_%s((const Glow%s *)(head + 1)", name, k->params_decl->name.text);
@@ -95,6 +107,7 @@ static void write_adapter(const OpFile *file, const KernelDecl *k, GlowStr name,
   if (callback)
     glow_text_printf(out, ",\n      glow_body_%s", name_snake(file->ctx, callback->name.text));
   glow_text_puts(out, ",\n      ptrs + 1, begin, end, scratch_of(head, ptrs, worker));\n}\n");
+  write_borrowed(name, out);
 }
 
 void gen_library(const OpFile *file, GlowText *out) {
@@ -110,7 +123,10 @@ void gen_library(const OpFile *file, GlowText *out) {
                  "static inline char *scratch_of(const GlowPieceHead *head, void *const *ptrs, "
                  "int64_t worker) {\n"
                  "  if (head->scratch_at < 0)\n    return (char *)0;\n"
-                 "  return (char *)ptrs[head->scratch_at] + worker * head->scratch;\n}\n\n");
+                 "  return (char *)ptrs[head->scratch_at] + worker * head->scratch;\n}\n\n"
+                 "#define PIECE__(row, name) glow_piece_##row##_##name\n"
+                 "#define PIECE_(row, name) PIECE__(row, name)\n"
+                 "#define PIECE(name) PIECE_(OWNER_##name, name)\n");
   for (int pass = 0; pass < 2; pass++) {
     if (pass)
       glow_text_puts(out, "\nstatic GlowPieceFn *const kernels[] = {\n");
@@ -119,7 +135,7 @@ void gen_library(const OpFile *file, GlowText *out) {
       Members members = family_members(file, k->name, &k->family);
       for (uint32_t m = 0; m < members.count; m++) {
         if (pass)
-          glow_text_printf(out, "    piece_%s,\n", members.data[m].name.text);
+          glow_text_printf(out, "    PIECE(%s),\n", members.data[m].name.text);
         else
           write_adapter(file, k, members.data[m].name.text, out);
       }
