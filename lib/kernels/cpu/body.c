@@ -245,30 +245,61 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   return result->varies ? vec_load(at) : vec_splat(*at);
 }
 
+/* Rows of sums that follow each other, and where they are stored: the first `end` of each row, the
+ * rows `next` apart, perhaps in place. */
+typedef struct Sums {
+  const float *at;
+  int64_t count, width;
+  float *to;
+  int64_t next, end;
+} Sums;
+
+/* Stores a register of which `left` lanes are wanted. */
+INLINE void put_lanes(float *to, GlowVec v, int64_t left) {
+  if (left >= GLOW_VL)
+    vec_store(to, v);
+  else if (left > 0)
+    put_first(to, v, left);
+}
+
+/* Stores rows of sums, plus rows of an operand if `added` is not null, of which `lanes` may be read
+ * of each and which are `next` apart; `varies`: -1, or 0 if a row is one number. */
+INLINE void limit_rows_of(Sums s, bool limited, const GlowLimits *limits, const float *added,
+                          int64_t varies, int64_t next, int64_t lanes) {
+  ROLLED for (int64_t y = 0; y < s.count; y++, s.at += s.width, s.to += s.next) {
+    GlowVec one;
+    const GlowBlockOperand row = {(const char *)added, varies, 0};
+    const float *from = added && lanes > 0 ? row_of(&row, &one) : s.at;
+    ROLLED for (int64_t i = 0; i < s.width; i += GLOW_VL) {
+      GlowVec v = vec_load(s.at + i);
+      if (added) {
+        const float *at = from + (i & varies);
+        v += i + GLOW_VL <= lanes ? vec_load(at) : get_first(at, lanes - i);
+      }
+      put_lanes(s.to + i, limited ? within(v, limits) : v, s.end - i);
+    }
+    if (added)
+      added += next;
+  }
+}
+
 /* The same for a body that is limits, perhaps after a sum. */
-static void limit_sums(float *sums, int64_t count, int64_t width, void *const *env,
-                       const int64_t *place, int dims, int64_t lane) {
+static void limit_sums(const Sums *s, void *const *env, const int64_t *place, int dims,
+                       int64_t lane) {
   const GlowBodyCode *code = env[0];
   const GlowBodyOperand *o = glow_body_operands(code);
   const GlowLimits limits = limits_of(code);
   if (!code->noperands) {
-    ROLLED for (int64_t i = 0; i < count * width; i += GLOW_VL)
-        vec_store(sums + i, within(vec_load(sums + i), &limits));
+    limit_rows_of(*s, true, &limits, (const float *)0, 0, 0, 0);
     return;
   }
   const int64_t next = o->stride[dims - 2], step = o->stride[dims - 1];
-  const int64_t lanes = step && o->channels ? o->channels - lane : width; /* that may be read */
+  const int64_t lanes = step && o->channels ? o->channels - lane : s->width; /* may be read */
   const float *from = (const float *)env[1] + offset_at(o, place, dims);
-  ROLLED for (int64_t y = 0; y < count; y++, from += next, sums += width) {
-    GlowVec one;
-    const GlowBlockOperand row = {(const char *)from, step ? -1 : 0, 0};
-    const float *added = lanes > 0 ? row_of(&row, &one) : sums;
-    ROLLED for (int64_t i = 0; i < width; i += GLOW_VL) {
-      const float *at = added + (i & row.varies);
-      const GlowVec v = i + GLOW_VL <= lanes ? vec_load(at) : get_first(at, lanes - i);
-      vec_store(sums + i, within(vec_load(sums + i) + v, &limits));
-    }
-  }
+  if (code->low > -__builtin_inff() || code->high < __builtin_inff())
+    limit_rows_of(*s, true, &limits, from, step ? -1 : 0, next, lanes);
+  else
+    limit_rows_of(*s, false, &limits, from, step ? -1 : 0, next, lanes);
 }
 
 /* Bytes for the blocks of rows. */
@@ -303,7 +334,8 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   const bool fits = code->blocks * width * count * 8 <= ROWS_ROOM;
   const int64_t most = fits ? count : ROWS_ROOM / 8 / width / code->blocks;
   if (code->clip) {
-    limit_sums(sums, count, width, env, place, dims, lane);
+    const Sums s = {sums, count, width, sums, width, width};
+    limit_sums(&s, env, place, dims, lane);
     return;
   }
   const int64_t needed = sums_of(code, width, dims, lane);
@@ -335,6 +367,19 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
       ROLLED for (int64_t y = 0; y < now; y++)
           copy(to + y * width * 4, 4, result->at + y * result->next, result->varies & 4, 4, needed);
   }
+}
+
+void glow_body_store(float *sums, int64_t count, int64_t width, void *const *env,
+                     const int64_t *place, float *to, int64_t next, int64_t n) {
+  const GlowBodyCode *code = env[0];
+  const int64_t column = place[GLOW_BODY_DIMS - 1];
+  const Sums s = {sums, count, width, to, next, n - column};
+  if (code->clip) {
+    limit_sums(&s, env, place, GLOW_BODY_DIMS, column);
+    return;
+  }
+  glow_body_rows(sums, count, width, env, place, GLOW_BODY_DIMS, column);
+  limit_rows_of(s, false, (const GlowLimits *)0, (const float *)0, 0, 0, 0);
 }
 
 GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,

@@ -23,6 +23,11 @@ GlowVec glow_body_matrix_epilogue(GlowVec acc, void *const *env, int64_t b0, int
  * axis, counted over all blocks. */
 void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
                     const int64_t *place, int dims, int64_t lane);
+/* Stores what becomes of `count` rows of `width` sums of a product of n columns, which begin at the
+ * six coordinates of `place`: to rows that are `next` floats apart and may be an operand. Changes
+ * the sums. */
+void glow_body_store(float *sums, int64_t count, int64_t width, void *const *env,
+                     const int64_t *place, float *to, int64_t next, int64_t n);
 /* Whether rows of `width` sums have room. */
 bool glow_body_fits(void *const *env, int64_t width);
 /* A stack: units [begin, end) of the loops around the body in env[0]. Results are stored when a

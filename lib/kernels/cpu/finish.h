@@ -71,29 +71,6 @@ INLINE GlowVec finish_pixel(GlowEpilogueFn *callback, GlowVec acc, void *const *
   FINISH(acc, env, place, 5, c, callback(acc, env, n, c, h, w));
 }
 
-/* At batch indices `at`, a row and columns from col on. */
-INLINE GlowVec finish_matrix(GlowMatrixEpilogueFn *callback, GlowVec acc, void *const *env,
-                             const int64_t *at, int64_t row, int64_t col) {
-  const int64_t place[] = {at[0], at[1], at[2], at[3], row, col};
-  (void)place;
-  FINISH(acc, env, place, 6, col, callback(acc, env, at[0], at[1], at[2], at[3], row, col));
-}
-
-/* Runs a body of library code on `count` rows of `width` sums in place; false if a tile finishes
- * register by register. */
-INLINE bool finish_rows(float *sums, int64_t count, int64_t width, void *const *env,
-                        const int64_t *at, int64_t row, int64_t col) {
-#ifdef GLOW_LIBRARY
-  if (!env[0])
-    return false;
-  glow_body_rows(sums, count, width, env, (const int64_t[]){at[0], at[1], at[2], at[3], row, col},
-                 6, col);
-  return true;
-#else
-  return false;
-#endif
-}
-
 /* The lanes of v whose bits are set in a mask; +0 in the others. */
 INLINE GlowVec kept(GlowVec v, GlowVecI mask) { return (GlowVec)((GlowVecI)v & mask); }
 

@@ -38,17 +38,21 @@ INLINE void finish(int rows, int nr, const GlowMatmulParams *s, const Accumulato
     at[d] = part_of(batch, s->batch[d]);
     batch = whole_of(batch, s->batch[d]);
   }
-  const bool done = finish_rows(sums, rows, nr * GLOW_VL, env, at, row, col);
+#ifdef GLOW_LIBRARY
+  glow_body_store(sums, rows, nr * GLOW_VL, env,
+                  (const int64_t[]){at[0], at[1], at[2], at[3], row, col}, c, s->cm, s->n);
+#else
   ROLLED for (int64_t i = 0; i < rows; i++) {
     UNROLL for (int j = 0; j < nr; j++) {
       if (is_outside(s->n, col + j * GLOW_VL))
         continue;
-      GlowVec v = vec_load(sums + (i * nr + j) * GLOW_VL);
-      if (!done)
-        v = finish_matrix(epilogue, v, env, at, row + i, col + j * GLOW_VL);
-      put(c + i * s->cm + j * GLOW_VL, v, col + j * GLOW_VL, s->n);
+      const GlowVec v = vec_load(sums + (i * nr + j) * GLOW_VL);
+      put(c + i * s->cm + j * GLOW_VL,
+          epilogue(v, env, at[0], at[1], at[2], at[3], row + i, col + j * GLOW_VL),
+          col + j * GLOW_VL, s->n);
     }
   }
+#endif
 }
 
 /* rows by nr registers, both literals. */
@@ -109,9 +113,8 @@ INLINE bool finish_row(const GlowMatmulParams *s, const GlowVec *sums, float *c,
   }
   float all[ROW_VECTORS * GLOW_VL] __attribute__((aligned(64))); /* the body may read c */
   UNROLL for (int i = 0; i < ROW_VECTORS; i++) vec_store(all + i * GLOW_VL, sums[i]);
-  finish_rows(all, 1, ROW_VECTORS * GLOW_VL, env, at, row, col);
-  UNROLL for (int i = 0; i < ROW_VECTORS; i++)
-      vec_store(c + i * GLOW_VL, vec_load(all + i * GLOW_VL));
+  glow_body_store(all, 1, ROW_VECTORS * GLOW_VL, env,
+                  (const int64_t[]){at[0], at[1], at[2], at[3], row, col}, c, 0, s->n);
   return true;
 #else
   return false;
@@ -317,9 +320,8 @@ static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, c
   ROLLED for (int64_t i = 1; i <= rows; i++) vec_store(
       sums + i * width - GLOW_VL, vec_splat(0)); /* what no tile stores is computed, too */
   short_panels(&s, &storing, &to, 0, panels);
-  finish_rows(sums, rows, width, x->env, (const int64_t[GLOW_MATMUL_BATCH]){0}, 0, 0);
-  ROLLED for (int64_t i = 0; i < rows; i++) ROLLED for (int64_t j = 0; j < n; j += GLOW_VL)
-      put(x->c + i * params->cm + j, vec_load(sums + i * width + j), j, n);
+  glow_body_store(sums, rows, width, x->env, (const int64_t[GLOW_BODY_DIMS]){0}, x->c, params->cm,
+                  n);
   return true;
 }
 
