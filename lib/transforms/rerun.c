@@ -6,7 +6,7 @@
 #include "ir/dead.h"
 #include "transforms/turn.h"
 
-enum { MOST_BITS = 12, MOST_STATES = 1 << 15 };
+enum { MOST_BITS = 16, MOST_STATES = 1 << 18 };
 
 #define NEVER INT64_MAX
 #define NO_MOVE UINT32_MAX
@@ -184,7 +184,8 @@ static uint32_t find(Search *s) {
 }
 
 int64_t glow_rerun_least(GlowArena *arena, GlowFunction *f) {
-  Search s = {.arena = arena, .function = f, .limit = NEVER, .least = true};
+  Search s = {.arena = arena, .function = f, .least = true};
+  s.limit = glow_turn_find(arena, f).peak; /* the order of the text is one of all */
   if (!collect(&s))
     return -1;
   uint32_t end = find(&s);

@@ -86,11 +86,25 @@ static bool fits(Search *s, GlowWay tried) {
   return way->peak <= s->budget;
 }
 
-/* Of a function of few nodes, the best of all orders. */
-static void try_orders(Search *s) {
-  int64_t least = glow_rerun_least(s->arena, s->function);
+/* The fewest bytes alive in any order of a function of few nodes; -1 if it has more. */
+static int64_t least_of_orders(GlowFunction *f) {
+  GlowArena *arena = glow_arena_create(f->module->ctx); /* so are tables of states */
+  GlowDefer release;
+  glow_defer_push(f->module->ctx, &release, release_arena, arena);
+  int64_t least = glow_rerun_least(arena, f);
+  glow_defer_pop(f->module->ctx, &release, true);
+  return least;
+}
+
+/* Of a function of few nodes, the best of all orders. True if that keeps the budget: then no other
+ * way has less work. */
+static bool try_orders(Search *s) {
+  if (s->budget > 0 && fits(s, (GlowWay){.alive = s->budget}))
+    return true;
+  int64_t least = least_of_orders(s->function);
   if (least > 0)
-    fits(s, (GlowWay){.alive = s->budget > least ? s->budget : least});
+    fits(s, (GlowWay){.alive = least});
+  return false;
 }
 
 /* Where stages overlap, the memory of a plan is more or less than what is alive, and the plan with
@@ -195,7 +209,8 @@ static void try_values(Search *s, bool apart) {
 
 GlowWays glow_ways_find(GlowArena *arena, GlowFunction *f, int64_t budget) {
   Search s = {.arena = arena, .function = f, .budget = budget};
-  try_orders(&s);
+  if (try_orders(&s))
+    return s.ways;
   for (int i = 0; i < 4; i++) {
     GlowStages r =
         glow_stages_find(arena, f, (GlowStageStyle){.keeps_behind = i % 2, .cuts_anywhere = i / 2});

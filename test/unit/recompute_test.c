@@ -7,7 +7,8 @@
 #include "test/unit/unit.h"
 #include "transforms/ways.h"
 
-enum { MOST = 6, NODES = 2 * MOST, STATES = 1 << NODES };
+/* Stages of a chain, values of the first part of other graphs, at most. */
+enum { MOST = 8, MOST_OTHERS = 6, NODES = 2 * MOST, STATES = 1 << NODES };
 
 static uint32_t state;
 static uint32_t draw(uint32_t below) {
@@ -46,7 +47,7 @@ static uint32_t draw_extent(void) { return 1u << (1 + draw(4)); }
 /* A graph as -grad makes them: the second part goes back over the values, and reads each once, or
  * what it was made of. The values of a chain read the one before. */
 static Graph draw_graph(bool chain) {
-  Graph g = {.n = 3 + draw(MOST - 2)};
+  Graph g = {.n = 3 + draw((chain ? MOST : MOST_OTHERS) - 2)};
   g.late = g.n;
   for (uint32_t i = 0; i < g.n; i++) {
     Value *v = &g.values[i];
