@@ -181,6 +181,7 @@ INLINE void sum_up(int count, const GlowBf16PairParams *p, const Sources *t, int
   GlowVec acc[GLOW_TILE_PIXELS][VECTORS];
   const uint16_t *w = t->w;
   const char *next = t->next;
+  const int64_t lines = p->ahead < 0 ? 1 : p->ahead;
   UNROLL for (int j = 0; j < VECTORS; j++) {
     UNROLL for (int i = 0; i < count; i++) acc[i][j] = t->first[j];
   }
@@ -193,10 +194,10 @@ INLINE void sum_up(int count, const GlowBf16PairParams *p, const Sources *t, int
         GlowVecI f[VECTORS];
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         UNROLL for (int i = 0; i < 2; i++) {
-          if (i < p->ahead)
+          if (i < lines)
             __builtin_prefetch(next + i * LINE, 0, 2);
         }
-        next += p->ahead * LINE;
+        next += lines * LINE;
         UNROLL for (int j = 0; j < VECTORS; j++) f[j] = filters_at(t, w, j);
         UNROLL for (int i = 0; i < count; i++) {
           const GlowVec v = word_at(at[i / NEAR] + i % NEAR * t->step);
@@ -244,10 +245,31 @@ typedef struct Place {
   int64_t image, channel, row, col;
 } Place;
 
+/* Stores a register of results, past the caches if `far`. */
+INLINE void put(float *to, GlowVec v, bool far) {
+#if IS_NATIVE
+  typedef float Line __attribute__((vector_size(64)));
+  if (far) {
+    __builtin_nontemporal_store((Line)v, (Line *)(void *)to);
+    return;
+  }
+#endif
+  vec_store(to, v);
+}
+
+/* Whether results, which are whole cache lines then, leave the caches before they are read: it
+ * takes time to read each line before it is written. */
+INLINE bool is_far(const GlowBf16PairParams *p, const float *y) {
+  enum { MANY = 1 << 20 };
+  return IS_NATIVE && p->whole && p->images * p->g.yn > MANY && (uintptr_t)y % LINE == 0 &&
+         p->g.yw % PANEL == 0 && p->g.yc % PANEL == 0;
+}
+
 /* Finishes the sums of `count` pixels and stores them. */
 APART void finish(int count, const GlowBf16PairParams *p, float *sums, float *y, void *const *env,
                   const Place *at, GlowEpilogueFn *epilogue) {
   y += at->image * p->g.yn + at->row * p->g.yh + at->col * p->g.yw;
+  const bool far = is_far(p, y);
   const int64_t room = p->whole ? (p->g.oc + PANEL - 1) / PANEL * PANEL : p->g.oc;
   ROLLED for (int64_t j = 0; j < VECTORS; j++) {
     const int64_t c = at->channel + j * GLOW_VL, left = p->g.oc - c;
@@ -269,7 +291,7 @@ APART void finish(int count, const GlowBf16PairParams *p, float *sums, float *y,
       if (!done)
         v = finish_pixel(epilogue, v, env, at->image, c, at->row, at->col + i);
       if (left >= GLOW_VL)
-        vec_store(to + i * p->g.yw, v);
+        put(to + i * p->g.yw, v, far);
       else if (p->whole)
         vec_store(to + i * p->g.yw, vec_first(v, left));
       else
@@ -338,6 +360,15 @@ INLINE int64_t tile_at(const GlowBf16PairParams *p, int64_t t) {
   return t * p->cols - (t > wide ? t - wide : 0);
 }
 
+/* The line from which call number `call` of a band fetches on: calls share the pixels that follow
+ * pixel `end` of an image, as many as the band has, block by block. */
+INLINE const float *next_pixels(const GlowBf16PairParams *p, const float *x, int64_t image,
+                                int64_t from, int64_t end, int64_t call) {
+  const int64_t line = call * p->tap, pixels = end - from;
+  x += end < p->g.ow ? image * p->g.xn + end * p->g.xw : (image + 1) * p->g.xn;
+  return x + line / pixels * p->g.xc + line % pixels * p->g.xw;
+}
+
 void glow_bf16_pair(const GlowBf16PairParams *params, GlowBf16PairTileFn *full,
                     GlowBf16PairTileFn *small, GlowEpilogueFn *callback, void *const *ptrs,
                     int64_t begin, int64_t end, char *scratch) {
@@ -357,6 +388,7 @@ void glow_bf16_pair(const GlowBf16PairParams *params, GlowBf16PairTileFn *full,
     const int64_t t0 = single ? band * s.band : 0;
     const int64_t t1 = single ? min64(t0 + s.band, s.tiles) : s.tiles;
     const int64_t from = tile_at(&s, t0), last = min64((part + 1) * s.columns, s.g.oc);
+    int64_t calls = 0;
     if (u / s.parts != band_of) {
       band_of = u / s.parts;
       const float *x = at.x + image * s.g.xn;
@@ -374,6 +406,9 @@ void glow_bf16_pair(const GlowBf16PairParams *params, GlowBf16PairTileFn *full,
         const char *x = scratch + r * s.g.sh * s.line * s.pixel * WORD;
         ROLLED for (int64_t t = t0; t < t1; t++) {
           GlowBf16PairTileFn *fn = t < wide ? full : small;
+          if (s.ahead < 0)
+            next = (const uint16_t *)(const void *)next_pixels(&s, at.x, image, from,
+                                                               tile_at(&s, t1), calls++);
           const int64_t col = tile_at(&s, t), pixel = (col - from) * s.g.sw * s.pixel * WORD;
           fn(GLOW_IN_LIBRARY(params, callback) at.y, (const float *)(const void *)(x + pixel), w,
              at.bias, at.env, (float *)(void *)(uintptr_t)next, image, c, row + r, col);
@@ -383,4 +418,7 @@ void glow_bf16_pair(const GlowBf16PairParams *params, GlowBf16PairTileFn *full,
       }
     }
   }
+#if IS_NATIVE
+  __builtin_ia32_sfence(); /* before another thread reads what went past the caches */
+#endif
 }

@@ -23,7 +23,10 @@ void glow_setup_bf16_pair(const GlowCpuNumbers *cpu, GlowBf16PairParams *p, Glow
   p->narrow = p->tiles * p->cols - g->ow;
   int64_t pixels = single ? p->cols * g->sw : ((g->ow - 1) * g->sw + around) * g->sh;
   int64_t steps = single ? p->tiles : g->oh;
-  int64_t fit = cpu->l2 / 4 / (pixels * p->pixel * WORD);
+  bool stays = g->oc * g->kh * g->kw * p->tap * WORD <= cpu->l2 / 2;
+  bool far = stays && p->width == g->ow && p->x_block == PANEL && g->xw == PANEL &&
+             p->images * g->xn * 4 > 2 * cpu->l2;
+  int64_t fit = cpu->l2 / (far ? 8 : 4) / (pixels * p->pixel * WORD);
   p->band = glow_max64(glow_min64(fit, steps / few), 1);
   p->bands = glow_div_up(steps, p->band);
   p->band = glow_div_up(steps, p->bands);
@@ -33,9 +36,8 @@ void glow_setup_bf16_pair(const GlowCpuNumbers *cpu, GlowBf16PairParams *p, Glow
           whole = glow_cpu_columns(cpu);
   p->columns = glow_div_up(columns, whole) * whole;
   p->parts = glow_div_up(g->oc, p->columns);
-  bool stays = g->oc * g->kh * g->kw * p->tap * WORD <= cpu->l2 / 2;
   int64_t tiles = single ? p->band : p->band * p->tiles;
-  p->ahead = stays || whole < 2 * PANEL ? 0 : tiles == 1 ? 2 : 1;
+  p->ahead = far ? -1 : stays || whole < 2 * PANEL ? 0 : tiles == 1 ? 2 : 1;
   int64_t rows = ((single ? 1 : p->band) - 1) * g->sh + (g->kh - 1) * g->dh + 1;
   setup->units = p->images * p->bands * p->parts;
   setup->scratch = rows * p->line * p->pixel * WORD;
