@@ -114,6 +114,7 @@ static bool is_fast_here(const GlowIsa *isa) {
 #if defined(__x86_64__)
   return isa != &glow_isa[GLOW_ISA_X86_64_V4_BF16] || __builtin_cpu_is("amd");
 #else
+  (void)isa;
   return true;
 #endif
 }
