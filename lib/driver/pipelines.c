@@ -58,8 +58,8 @@ const GlowNamedPipeline glow_named_pipelines[GLOW_NAMED_PIPELINES] = {
                 ",fold-bn,fold-input,merge-affine,constant-fold," SIMPLIFY "," MOVE ",cse,dce"},
 };
 
-/* One loop for several instructions. */
-#define FUSE "fuse-epilogue,fuse-pool,stack"
+/* One loop for several instructions; then buffers of 16 bits, while few views divide them. */
+#define FUSE "fuse-epilogue,fuse-pool,stack,narrow-buffers"
 
 /* Fewer bytes moved, and fewer buffers. Views come first, since they make copies. Sharing comes
  * last, since an instruction that runs in place cannot move to another buffer any more. */

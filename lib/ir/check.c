@@ -231,15 +231,14 @@ static bool same_parameters(const GlowType *a, const GlowType *b) {
          (!a->quantized || (a->scale == b->scale && a->offset == b->offset));
 }
 
-/* Whether t is one of the kinds of a `stored` clause, of which a `verify` hook says more. */
-static bool is_stored(const GlowOpPort *port, const GlowType *t) {
+bool glow_port_stores(const GlowOpPort *port, const GlowType *t) {
   return glow_type_is_tensor(t) && !t->quantized && (port->stored & GLOW_KIND_BIT(t->kind)) != 0;
 }
 
 static bool check_type(const GlowNode *n, const GlowOpPort *port, const GlowValue *v, bool narrow,
                        Binding *bindings) {
   const GlowOpDesc *d = glow_node_desc(n);
-  if ((port->narrow && narrow) || (port->stored && is_stored(port, v->type)))
+  if ((port->narrow && narrow) || glow_port_stores(port, v->type))
     return true;
   if (!port_accepts(d, port, v->type))
     return report_port(n, port, v);

@@ -36,6 +36,8 @@ bool glow_node_infer(const GlowNode *n, const GlowType **types);
  * allows, so that the operator computes in i32; and the same of a node. */
 bool glow_op_is_narrow(const GlowOpDesc *d, const GlowType *const *in, uint32_t count);
 bool glow_node_is_narrow(const GlowNode *n);
+/* Whether t is one of the kinds of a `stored` clause, of which a `verify` hook says more. */
+bool glow_port_stores(const GlowOpPort *port, const GlowType *t);
 /* Whether n is a product whose sums are chains in ascending order, or no MatMul: its strategy is
  * direct. */
 bool glow_product_is_direct(const GlowNode *n);

@@ -94,6 +94,10 @@ GlowEnumBf16Order glow_target_bf16_order(const GlowTarget *t) {
   return t->family->bf16_order ? t->family->bf16_order(t) : GLOW_BF16_ORDER_TILE;
 }
 
+bool glow_target_stores(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind kind) {
+  return t->family->stores && t->family->stores(t, n, i, kind);
+}
+
 void glow_targets_print(GlowText *out) {
   for (const GlowTarget *t = next_target(NULL); t; t = next_target(t)) {
     glow_text_printf(out, "  %-14s ", t->name);

@@ -62,6 +62,9 @@ typedef struct GlowTargetFamily {
   /* Whether it pays that the kernel of instruction `into` also does what n does to the result: as
    * an epilogue, by pooling, or in the same loop. Without it: it always pays. */
   bool (*fuses)(const GlowTarget *t, const GlowNode *into, const GlowNode *n, const char **why);
+  /* Whether the kernel of instruction n, which computes on float, takes or makes operand i as well
+   * where its elements are stored in 16 bits, as `kind`. Without it: no kernel does. */
+  bool (*stores)(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind kind);
   /* Writes what the member `tile` of an instruction should be; returns how many values it has, 0
    * for none. No result depends on it. Without it: always 0. */
   uint32_t (*tile)(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
@@ -83,13 +86,14 @@ bool glow_target_of(const GlowModule *m, const GlowTarget **t);
 /* The target to ask about a module that may name none: the module's, else this host's, else the
  * first. */
 const GlowTarget *glow_target_asked(const GlowModule *m);
-/* `support`, `choices`, `fuses` and `bf16_order` of a target, also where its family is without
- * them. */
+/* `support`, `choices`, `fuses`, `stores` and `bf16_order` of a target, also where its family
+ * is without them. */
 GlowSupport glow_target_support(const GlowTarget *t, const GlowNode *n, const char **why);
 uint32_t glow_target_choices(const GlowTarget *t, const GlowNode *n,
                              GlowChoice choices[GLOW_CHOICES], const char **why);
 bool glow_target_fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n,
                        const char **why);
+bool glow_target_stores(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind kind);
 GlowEnumBf16Order glow_target_bf16_order(const GlowTarget *t);
 /* A line for each target, for people. */
 void glow_targets_print(GlowText *out);

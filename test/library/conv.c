@@ -1,6 +1,7 @@
 /* Convolutions: over blocks of channels, of few channels, depthwise, Winograd's, over plain
  * layouts; gradients of their filters. */
 #include <stdio.h>
+#include <string.h>
 
 #include "test/library/cases.h"
 
@@ -80,7 +81,30 @@ typedef struct Blocked {
   const char *x, *filter;
   Windows w;
   const char *members;
+  GlowKind x_kind, y_kind; /* what X and Y are stored as */
 } Blocked;
+
+/* Of X and Y, one or both in 16 bits. */
+static void draw_stored(Program *p, Blocked *c) {
+  const GlowKind kind = draw(p, 2) ? GLOW_KIND_FLOAT16 : GLOW_KIND_BFLOAT16;
+  const uint32_t which = draw(p, 3);
+  c->x_kind = which == 0 ? GLOW_KIND_FLOAT : kind;
+  c->y_kind = which == 1 ? GLOW_KIND_FLOAT : kind;
+}
+
+/* The epilogue, whose result is cast to what Y is stored as. */
+static void put_stored_epilogue(Program *p, const Epilogue *e, GlowKind kind) {
+  const char *name = glow_kind_info[kind].name;
+  const char *end = e->body ? strstr(e->body, " yield ") : NULL;
+  if (kind == GLOW_KIND_FLOAT)
+    put_epilogue(p, e);
+  else if (!end)
+    put(p, "    ^epilogue(%%a : float<>) = { %%y = Cast(%%a) {to = %s} : %s<> yield %%y }\n", name,
+        name);
+  else
+    put(p, "%.*s %%y = Cast(%.2s) {to = %s} : %s<> yield %%y }\n", (int)(end - e->body), e->body,
+        end + strlen(" yield "), name, name);
+}
 
 /* X, or the inside of a larger one. The operand's text. */
 static void put_input(Program *p, const Shape *x, char operand[16]) {
@@ -103,11 +127,13 @@ static void put_input(Program *p, const Shape *x, char operand[16]) {
 
 static void put_blocked(Program *p, const Blocked *c) {
   const Windows *w = &c->w;
-  const Shape x = shape(GLOW_KIND_FLOAT, c->x, 4, c->n, c->ic * c->groups, w->in[0], w->in[1]);
-  const Shape y = shape(GLOW_KIND_FLOAT, "NCHW16c", 4, c->n, c->oc, w->out[0], w->out[1]);
+  const Shape x = shape(c->x_kind, c->x, 4, c->n, c->ic * c->groups, w->in[0], w->in[1]);
+  const Shape map = shape(GLOW_KIND_FLOAT, "NCHW16c", 4, c->n, c->oc, w->out[0], w->out[1]);
   const Shape f = shape(GLOW_KIND_FLOAT, c->filter, 4, c->oc, c->ic, w->size[0], w->size[1]);
   const Shape bias = shape(GLOW_KIND_FLOAT, NULL, 1, c->oc);
   Epilogue e = draw_epilogue(p);
+  Shape y = map;
+  y.kind = c->y_kind;
   char input[16];
   put_input(p, &x, input);
   put(p, "  convolution @out @v%d, @in %s", declare(p, &y), input);
@@ -116,11 +142,11 @@ static void put_blocked(Program *p, const Blocked *c) {
     put(p, ", @in @v%d", declare(p, &bias));
   else
     put(p, ", @in none");
-  put_epilogue_operands(p, &e, &y, 1);
+  put_epilogue_operands(p, &e, &map, 1);
   put_windows(p, w);
   put(p, "group = %d, %s", c->groups, c->members);
   put_shards(p);
-  put_epilogue(p, &e);
+  put_stored_epilogue(p, &e, c->y_kind);
 }
 
 /* Whether pieces of so many pixels cover a row, the last of them one pixel narrower. */
@@ -142,7 +168,7 @@ static void draw_tile(Program *p, const Windows *w, bool single, char text[64]) 
     snprintf(text, 64, "tile = [%d], ", cols);
 }
 
-void case_conv(Program *p) {
+static void put_conv(Program *p, bool stored) {
   char filter[32], tile[64];
   int ob = draw_block(p);
   Blocked c = {.n = draw_in(p, 1, 3), .groups = 1, .x = "NCHW16c", .filter = filter};
@@ -163,8 +189,12 @@ void case_conv(Program *p) {
   write_filter(grouped == 2 || (c.ic < 16 && draw(p, 2)) ? c.ic : 16, ob, filter);
   draw_tile(p, &c.w, false, tile);
   c.members = tile;
+  if (stored)
+    draw_stored(p, &c);
   put_blocked(p, &c);
 }
+void case_conv(Program *p) { put_conv(p, false); }
+void case_conv_stored(Program *p) { put_conv(p, true); }
 
 void case_conv_few(Program *p) {
   char filter[32], tile[64];
@@ -178,12 +208,16 @@ void case_conv_few(Program *p) {
   put_blocked(p, &c);
 }
 
-void case_depthwise(Program *p) {
+static void put_depthwise(Program *p, bool stored) {
   Blocked c = {.n = draw_in(p, 1, 3), .ic = 1, .x = "NCHW16c", .filter = "OIHW16o", .members = ""};
   c.groups = c.oc = draw_channels(p, 48);
   c.w = draw(p, 2) ? draw_windows(p, 2, 16) : draw_usual_windows(p, 3, 7, 30);
+  if (stored)
+    draw_stored(p, &c);
   put_blocked(p, &c);
 }
+void case_depthwise(Program *p) { put_depthwise(p, false); }
+void case_depthwise_stored(Program *p) { put_depthwise(p, true); }
 
 void case_winograd(Program *p) {
   char filter[32];

@@ -170,6 +170,31 @@ static const char of_bytes[] =
     "  mat_mul @out @u, @in @s, @in @t {strategy = bf16, order = pair}\n"
     "}\n";
 
+/* Of X or Y, or both, in 16 bits: rows, merged rows and several images. */
+static const char stored[] =
+    "module \"t\" {target = \"%s\"}\n"
+    "declare {\n"
+    "  placeholder @a : float16<2 x 32 x 40 x 41 | NCHW16c>\n"
+    "  placeholder @v : float<64 x 32 x 3 x 3 | OIHW16i16o>\n"
+    "  placeholder @b : float<2 x 64 x 20 x 21 | NCHW16c>\n"
+    "  placeholder @w : float<512 x 64 x 1 x 1 | OIHW16i16o>\n"
+    "  placeholder @c : float16<2 x 512 x 20 x 21 | NCHW16c>\n"
+    "  placeholder @d : bfloat16<3 x 512 x 7 x 7 | NCHW16c>\n"
+    "  placeholder @f : float<512 x 512 x 1 x 1 | OIHW16i16o>\n"
+    "  placeholder @e : bfloat16<3 x 512 x 7 x 7 | NCHW16c>\n"
+    "  placeholder @g : float<512 x 1 x 3 x 3 | OIHW16o>\n"
+    "  placeholder @h : float16<2 x 512 x 10 x 11 | NCHW16c>\n"
+    "}\n"
+    "program @p {\n"
+    "  convolution @out @b, @in @a, @in @v {strides = [2, 2], pads = [1, 1, 1, 1]}\n"
+    "  convolution @out @c, @in @b, @in @w\n"
+    "    ^epilogue(%%a : float<>) = { %%0 = Cast(%%a) {to = float16} : float16<> yield %%0 }\n"
+    "  convolution @out @e, @in @d, @in @f\n"
+    "    ^epilogue(%%a : float<>) = { %%0 = Cast(%%a) {to = bfloat16} : bfloat16<> yield %%0 }\n"
+    "  convolution @out @h, @in @c, @in @g {group = 512, strides = [2, 2], pads = [1, 1, 1, 1]}\n"
+    "    ^epilogue(%%a : float<>) = { %%0 = Cast(%%a) {to = float16} : float16<> yield %%0 }\n"
+    "}\n";
+
 static void declare(GlowText *t, const char *name, const char *type, int width) {
   glow_text_printf(t, "  placeholder @%s : float<", name);
   glow_text_printf(t, type, width);
@@ -249,7 +274,7 @@ static void write_kind(GlowText *t, uint32_t program, const char *kind, const Gl
     glow_text_printf(t, grid_sample, isa->name, kind, kind, program == 1 ? "nearest" : "linear");
 }
 
-static const char *const others[] = {attention, pools, windows, of_bytes};
+static const char *const others[] = {attention, pools, windows, of_bytes, stored};
 
 static bool has_kind(uint32_t program, GlowKind kind) {
   return program < 2 ||
@@ -259,7 +284,7 @@ static bool has_kind(uint32_t program, GlowKind kind) {
 static void check_machine(const GlowIsa *isa) {
   GlowContext *ctx = glow_context_create();
   const uint32_t count = sizeof cases / sizeof *cases, kinds = GLOW_KIND_U64 + 1;
-  for (uint32_t i = 0; i < count + 4 * kinds + 4; i++) {
+  for (uint32_t i = 0; i < count + 4 * kinds + sizeof others / sizeof *others; i++) {
     GlowText text;
     glow_text_init(&text, ctx);
     const uint32_t rest = i < count ? 0 : i - count;

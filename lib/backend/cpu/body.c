@@ -73,7 +73,16 @@ static GlowLane *operands_of(GlowSelect *s, const GlowNode *n, const GlowLane *l
   return in;
 }
 
-/* With `sums`, parameter 0 arrives as a float and result 0 leaves as one, whatever their kinds. */
+/* Whether n is the last rounding of a float, to what the kernel stores in 16 bits. */
+static bool rounds_last(const GlowNode *n, const GlowLane *in) {
+  const GlowValue *v = n->op == GLOW_OP_CAST ? &n->results[0] : NULL;
+  return v && in[0].kind == GLOW_KIND_FLOAT && !in[0].quantized &&
+         (v->type->kind == GLOW_KIND_FLOAT16 || v->type->kind == GLOW_KIND_BFLOAT16) &&
+         glow_value_use_count(v) == 1 && GLOW_HAS(glow_node_desc(v->uses->user), TERMINATOR);
+}
+
+/* With `sums`, parameter 0 arrives as a float and result 0 leaves as one, whatever their kinds:
+ * kernels that store 16 bits round by themselves. */
 static const GlowNode *block_body(GlowSelect *s, const GlowBlock *b, bool sums, GlowBody *body) {
   GlowLaneList l = {.ctx = s->ctx, .arena = s->arena};
   uint32_t most = 0, count = 0;
@@ -94,6 +103,10 @@ static const GlowNode *block_body(GlowSelect *s, const GlowBlock *b, bool sums, 
   for (const GlowNode *n = b->first; n; n = n->next) {
     GlowLane *in = operands_of(s, n, lanes);
     l.loc = line_of(n);
+    if (sums && rounds_last(n, in)) {
+      lanes[count++] = in[0];
+      continue;
+    }
     if (!GLOW_HAS(glow_node_desc(n), TERMINATOR)) {
       if (!glow_lanes_append(&l, n, in, &lanes[count++]))
         return n;
@@ -117,6 +130,8 @@ const GlowNode *glow_select_block_body(GlowSelect *s, const GlowBlock *b, GlowBo
 
 bool glow_select_epilogue_body(GlowSelect *s, const GlowNode *n, GlowBody *body) {
   const GlowNode *refused = block_body(s, glow_node_epilogue(n), true, body);
+  if (!refused && body->nparams == 1 && !body->ncalls)
+    *body = (GlowBody){0};
   if (!refused)
     return true;
   return glow_select_fail(s, glow_arena_printf(s->arena,

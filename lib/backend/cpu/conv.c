@@ -4,6 +4,7 @@
  *   conv        one group, or whole blocks of channels in each
  *   conv_few    one group of at most 15 channels, which are stored plain
  *   depthwise   one channel in and out of each group
+ *   conv_stored, depthwise_stored  those whose input or output is stored in 16 bits
  *   winograd    that strategy
  *   bf16        that strategy
  *   conv_plain  plain layouts: anything, of any rank and in any order
@@ -67,12 +68,20 @@ static void read_geometry(GlowConvView *c) {
   };
 }
 
+bool glow_conv_element(const GlowType *t, int64_t *element) {
+  *element = t->kind == GLOW_KIND_FLOAT16    ? GLOW_CONV_ELEMENT_HALF
+             : t->kind == GLOW_KIND_BFLOAT16 ? GLOW_CONV_ELEMENT_BFLOAT
+                                             : GLOW_CONV_ELEMENT_FLOAT;
+  return *element != GLOW_CONV_ELEMENT_FLOAT || t->kind == GLOW_KIND_FLOAT;
+}
+
 bool glow_conv_read(GlowSelect *s, const GlowNode *n, GlowConvView *c) {
   *c = (GlowConvView){0};
   if (!read_views(s, n, c))
     return false;
   const GlowType *x = c->x.type, *w = c->w.type, *y = c->y.type;
-  if (y->kind != GLOW_KIND_FLOAT)
+  const bool floats = c->m->strategy == GLOW_CONV_STRATEGY_BF16 || w->kind == GLOW_KIND_FLOAT;
+  if (!floats || !glow_conv_element(x, &c->x_element) || !glow_conv_element(y, &c->y_element))
     return glow_select_fail(s, "it is not of float");
   if (c->m->layout != GLOW_LAYOUT_NCHW || y->rank != 4)
     return glow_select_fail(s, "only two spatial axes in NCHW order are supported");
@@ -155,6 +164,8 @@ bool glow_select_conv(GlowSelect *s, const GlowNode *n) {
     return false;
   if (!has_elements(&c))
     return true;
+  if ((c.x_element || c.y_element) && c.m->strategy != GLOW_CONV_STRATEGY_DIRECT)
+    return glow_select_fail(s, "with its strategy X and Y are floats");
   if (c.m->strategy == GLOW_CONV_STRATEGY_WINOGRAD)
     return glow_select_winograd(s, n, &c);
   if (c.m->strategy == GLOW_CONV_STRATEGY_BF16)

@@ -12,9 +12,13 @@ typedef struct GlowConvView {
   GlowView x, w, b, y;
   GlowView map; /* what the epilogue transforms: y, or what y is pooled from, which has no memory */
   bool has_bias, pools;
+  int64_t x_element, y_element; /* GlowConvElement */
   int64_t groups, ic, oc; /* ic: channels of one group; oc: of all */
   GlowConvGeometry g;     /* as the instruction says */
 } GlowConvView;
+
+/* The GlowConvElement of a type. False if there is none. */
+bool glow_conv_element(const GlowType *t, int64_t *element);
 
 /* Reads the operands of a convolution of float with two spatial axes in NCHW order. False, with
  * s->why, for all others. */

@@ -126,6 +126,25 @@ static bool select_few(GlowSelect *s, const GlowNode *n, const GlowConvView *c, 
   return true;
 }
 
+static void select_stored(GlowSelect *s, const GlowNode *n, const GlowConvView *c,
+                          const GlowConvParams *p, const GlowWork *body) {
+  GlowSetup setup = {0};
+  GlowConvStoredParams stored = {.conv = *p,
+                                 .g = p->g,
+                                 .x = c->x_element,
+                                 .y = c->y_element,
+                                 .images = c->y.dims[0],
+                                 .blocks = c->x.dims[1],
+                                 .group = p->shared       ? 1
+                                          : c->groups > 1 ? c->ic / GLOW_CONV_BLOCK
+                                                          : 0};
+  glow_setup_conv_stored(&s->cpu, &stored, &setup);
+  GlowConvPlaces at = places_of(c, &setup);
+  GlowWork *w = glow_work_conv_stored(s, n, &stored, &setup,
+                                      &(GlowConvStoredPlaces){at.y, at.x, at.w, at.bias, at.zeros});
+  glow_conv_set_epilogue(w, body);
+}
+
 /* *wi, *ob: the blocks of the filter. */
 static bool read_layouts(GlowSelect *s, const GlowConvView *c, bool few, int64_t *wi, int64_t *ob) {
   const GlowKernel *k = few ? glow_find_conv_few() : glow_find_conv();
@@ -147,6 +166,8 @@ static bool read_layouts(GlowSelect *s, const GlowConvView *c, bool few, int64_t
 
 bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvView *c) {
   bool few = c->groups == 1 && c->ic > 0 && c->ic < GLOW_CONV_BLOCK && !c->x.type->layout;
+  if (few && (c->x_element || c->y_element))
+    return glow_select_fail(s, "with few input channels X and Y are floats");
   GlowWork body = {0};
   GlowConvParams p;
   int64_t wi, ob;
@@ -157,6 +178,10 @@ bool glow_select_conv_direct(GlowSelect *s, const GlowNode *n, const GlowConvVie
     return select_few(s, n, c, &p, &body);
   if (!choose_tile(s, c, &body, false, &p))
     return false;
+  if (c->x_element || c->y_element) {
+    select_stored(s, n, c, &p, &body);
+    return true;
+  }
   GlowSetup setup = {0};
   glow_setup_conv(&s->cpu, &p, &setup);
   GlowConvPlaces at = places_of(c, &setup);

@@ -20,13 +20,6 @@ static bool read_views(GlowSelect *s, const GlowNode *n, Plain *c) {
          (!bias || glow_select_view(s, bias, &c->b));
 }
 
-static bool element_of(const GlowType *t, int64_t *element) {
-  *element = t->kind == GLOW_KIND_FLOAT16    ? GLOW_CONV_ELEMENT_HALF
-             : t->kind == GLOW_KIND_BFLOAT16 ? GLOW_CONV_ELEMENT_BFLOAT
-                                             : GLOW_CONV_ELEMENT_FLOAT;
-  return *element != GLOW_CONV_ELEMENT_FLOAT || t->kind == GLOW_KIND_FLOAT;
-}
-
 static bool read_extents(GlowSelect *s, const Plain *c, GlowConvPlainParams *p) {
   uint32_t rank = c->y.rank, channel = c->nhwc ? rank - 1 : 1, first = c->nhwc ? 1 : 2;
   if (rank < 3 || c->x.rank != rank || c->w.rank != rank || rank - 2 > GLOW_CONV_AXES)
@@ -71,8 +64,10 @@ static void filter_strides(const Plain *c, GlowConvPlainParams *p) {
 
 static bool select_plain(GlowSelect *s, const GlowNode *n, const Plain *c) {
   GlowConvPlainParams p = {.transposed = c->transposed, .bias = c->has_bias};
-  if (!element_of(c->y.type, &p.element))
+  if (!glow_conv_element(c->y.type, &p.element))
     return glow_select_fail(s, "it is not of float, float16 or bfloat16");
+  if (c->x.type->kind != c->y.type->kind)
+    return glow_select_fail(s, "its input and its result differ in kind");
   if (c->x.type->layout || c->w.type->layout || c->y.type->layout || !glow_view_is_dense(&c->w))
     return glow_select_fail(s, "no kernel takes its layouts");
   if (!read_extents(s, c, &p))

@@ -2,8 +2,13 @@
 #include "ir/infer/hooks.h"
 
 const GlowType *glow_infer_computed(const GlowInfer *in, const GlowType *x) {
-  return glow_op_is_narrow(in->desc, in->in, in->nin) ? glow_type_scalar(in->ctx, GLOW_KIND_I32)
-                                                      : x;
+  const GlowType *w = in->in[1];
+  if (glow_op_is_narrow(in->desc, in->in, in->nin))
+    return glow_type_scalar(in->ctx, GLOW_KIND_I32);
+  return glow_type_is_tensor(w) && w->kind == GLOW_KIND_FLOAT && !w->quantized &&
+                 glow_port_stores(glow_op_in_port(in->desc, 0), x)
+             ? glow_type_scalar(in->ctx, GLOW_KIND_FLOAT)
+             : x;
 }
 
 bool glow_infer_product(const GlowInfer *in, const GlowType *a, const GlowType *b, GlowDim *dims,
@@ -41,7 +46,7 @@ bool glow_infer_mat_mul(GlowInfer *in) {
   return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, base, rank, dims);
 }
 
-bool glow_verify_bf16(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order) {
+bool glow_verify_stored(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order) {
   const GlowType *x = glow_node_in(n, 0)->type, *w = glow_node_in(n, 1)->type;
   const char *x_name = glow_op_in_port(glow_node_desc(n), 0)->name;
   const char *w_name = glow_op_in_port(glow_node_desc(n), 1)->name;
@@ -55,6 +60,13 @@ bool glow_verify_bf16(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order) 
     return glow_verify_error(
         n, "%s has type %s, but %s has %s: their element kinds differ with strategy = bf16 alone",
         w_name, glow_type_str(ctx, w), x_name, glow_type_str(ctx, x));
+  const GlowOpPort *port = glow_op_in_port(glow_node_desc(n), 0);
+  if (glow_port_stores(port, x) && x->kind != w->kind &&
+      (!glow_node_is_instr(n) || w->kind != GLOW_KIND_FLOAT || w->quantized))
+    return glow_verify_error(n,
+                             "%s has type %s, but %s has %s: they must have the same element kind, "
+                             "but for instructions on float",
+                             w_name, glow_type_str(ctx, w), x_name, glow_type_str(ctx, x));
   return true;
 }
 
@@ -63,7 +75,7 @@ bool glow_verify_bf16(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order) 
 bool glow_verify_mat_mul(const GlowNode *n) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
   const GlowMatMulMembers *m = n->members;
-  if (!glow_verify_bf16(n, m->strategy == GLOW_PRODUCT_STRATEGY_BF16, m->order))
+  if (!glow_verify_stored(n, m->strategy == GLOW_PRODUCT_STRATEGY_BF16, m->order))
     return false;
   if (glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->layout || glow_node_out(n, 0)->type->layout)
     return glow_verify_error(n, "works on plain A and C; only B may have a layout");

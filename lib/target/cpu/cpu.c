@@ -72,6 +72,17 @@ static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, 
   return !*why;
 }
 
+/* Loops over elements convert what they load and store, epilogues what they load, and what moves
+ * elements asks for no kind. Maxima of 16-bit floats are slower. */
+static bool stores(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind kind) {
+  (void)kind;
+  if (glow_node_desc(n)->epilogue < 0)
+    return n->op != GLOW_OP_MAX_POOL;
+  if (i >= n->noperands - n->nextra)
+    return !glow_node_is_narrow(n);
+  return n->op == GLOW_OP_CONVOLUTION && glow_cpu_conv_stores(t->machine, n);
+}
+
 static int64_t shards(const GlowTarget *t, int64_t cost) {
   (void)t;
   return glow_shards(cost);
@@ -93,6 +104,7 @@ const GlowTargetFamily glow_target_family_cpu = {.targets = targets,
                                                  .support = support,
                                                  .choices = glow_cpu_choices,
                                                  .fuses = fuses,
+                                                 .stores = stores,
                                                  .tile = glow_cpu_tile,
                                                  .shards = shards,
                                                  .bf16_order = bf16_order};

@@ -15,5 +15,8 @@ uint32_t glow_cpu_choices(const GlowTarget *t, const GlowNode *n, GlowChoice cho
                           const char **why);
 uint32_t glow_cpu_tile(const GlowTarget *t, const GlowNode *n, uint32_t values[GLOW_TILE_VALUES],
                        const char **why);
+/* Whether the kernel of a convolution instruction that computes on float has a form for X and Y that
+ * are stored in 16 bits. */
+bool glow_cpu_conv_stores(const GlowIsa *isa, const GlowNode *n);
 
 #endif

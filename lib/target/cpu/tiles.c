@@ -4,6 +4,8 @@
 #include "ir/infer.h"
 #include "ops/listed.h"
 #include "target/cpu/cpu.h"
+#include "target/cpu/layouts.h"
+#include "target/cpu/rows.h"
 #include "target/cpu/rules.h"
 
 enum { FEW_CHANNELS = 16 };
@@ -38,14 +40,32 @@ static bool is_flat(const GlowNode *n, const GlowType *w, const GlowType *y) {
   return true;
 }
 
+/* Whether each channel of blocks has a filter of its own. */
+static bool is_depthwise(const GlowNode *n, const GlowType *x, const GlowType *w) {
+  return x->layout && w->dims[1].size == 1 &&
+         ((const GlowConvolutionMembers *)n->members)->group > 1;
+}
+
 /* Whether the kernel that computes this convolution has tiles: a direct one with results and a
  * filter in blocks, and an input in blocks or of few plain channels. */
 static bool has_tile(const GlowNode *n, const GlowType *x, const GlowType *w, const GlowType *y) {
   const GlowConvolutionMembers *m = n->members;
-  bool depthwise = x->layout && w->dims[1].size == 1 && m->group > 1;
   return m->strategy == GLOW_CONV_STRATEGY_DIRECT && y->rank == 4 && y->layout && w->layout &&
-         m->layout == GLOW_LAYOUT_NCHW && !depthwise &&
+         m->layout == GLOW_LAYOUT_NCHW && !is_depthwise(n, x, w) &&
          (x->layout || (m->group == 1 && w->dims[1].size < FEW_CHANNELS));
+}
+
+bool glow_cpu_conv_stores(const GlowIsa *isa, const GlowNode *n) {
+  const GlowType *x = glow_node_in(n, GLOW_CONVOLUTION_IN_X)->type, *y = glow_node_out(n, 0)->type;
+  const GlowType *w = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
+  const GlowConvolutionMembers *m = n->members;
+  const GlowKernel *k = w->rank == 4 && is_depthwise(n, x, w) ? glow_find_depthwise_stored()
+                                                              : glow_find_conv_stored();
+  return m->strategy == GLOW_CONV_STRATEGY_DIRECT && !m->pool_kernels.count &&
+         m->layout == GLOW_LAYOUT_NCHW && y->rank == 4 && w->kind == GLOW_KIND_FLOAT &&
+         glow_kernel_takes(k, "y", isa, y->layout, NULL) &&
+         glow_kernel_takes(k, "x", isa, x->layout, NULL) &&
+         glow_kernel_takes(k, "w", isa, w->layout, NULL);
 }
 
 static GlowConvTile tile_of(const GlowIsa *isa, const GlowNode *n, const GlowType *x,

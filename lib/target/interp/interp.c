@@ -10,9 +10,17 @@ static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, 
   return n->op != GLOW_OP_MAX_POOL;
 }
 
+/* Kernels convert what they load and store, but for strategies with numbers of their own. */
+static bool stores(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind kind) {
+  const GlowConvolutionMembers *m = n->op == GLOW_OP_CONVOLUTION ? n->members : NULL;
+  (void)t, (void)i, (void)kind;
+  return !m || (m->strategy == GLOW_CONV_STRATEGY_DIRECT && !m->pool_kernels.count);
+}
+
 const GlowTargetFamily glow_target_family_interp = {
     .about = "the interpreter",
     .targets = &interp,
     .count = 1,
     .passes = {NULL, "shrink-lifetimes,plan-memory"},
-    .fuses = fuses};
+    .fuses = fuses,
+    .stores = stores};

@@ -98,16 +98,85 @@ static void share(GlowConvParams *p, GlowSetup *setup) {
   setup->grain = p->by_group ? SHARE_CHANNELS / p->ob : 0;
 }
 
+static void find_padding(GlowConvParams *p, GlowSetup *setup) {
+  p->padded = glow_conv_padding(&p->g, p->tile_cols, &p->left, &p->right);
+  if (p->padded)
+    setup->zeros = ((p->tile_cols - 1) * p->g.sw * p->g.xw + GLOW_CONV_BLOCK) * 4;
+}
+
 void glow_setup_conv(const GlowCpuNumbers *cpu, GlowConvParams *p, GlowSetup *setup) {
   cut_rows(p);
-  p->padded = glow_conv_padding(&p->g, p->tile_cols, &p->left, &p->right);
+  find_padding(p, setup);
   p->band = band_rows(cpu, p);
   fetch_filter(cpu, p);
   fetch_input(cpu, p);
   share(p, setup);
   name_tiles(cpu, p, setup->tiles);
-  if (p->padded)
-    setup->zeros = ((p->tile_cols - 1) * p->g.sw * p->g.xw + GLOW_CONV_BLOCK) * 4;
+}
+
+/* ---- Stored in 16 bits ----------------------------------------------------------------------- */
+
+/* Units of a strip, whose floats of input and output fill half of the second level, or as much as
+ * the filter, which each strip reads once more. */
+static int64_t strip_units(const GlowCpuNumbers *cpu, const GlowConvStoredParams *p) {
+  const GlowConvParams *c = &p->conv;
+  int64_t outputs = p->g.ow * glow_div_up(p->g.oc, GLOW_CONV_BLOCK);
+  int64_t row =
+      ((p->x ? p->g.sh * p->g.iw * p->blocks : 0) + (p->y ? outputs : 0)) * GLOW_CONV_BLOCK * 4;
+  int64_t unit = glow_max64(row * c->tile_rows / (c->scattered ? p->g.ow : 1), 1);
+  int64_t fit = glow_max64(cpu->l2 / 2, groups_of(c) * filter_bytes(c)) / unit;
+  return glow_max64(1, glow_min64(fit, glow_div_up(c->rows, c->tile_rows)));
+}
+
+/* Rows of the input that a strip reads at most: those of its first and its last row of the output,
+ * and all between, also of images that end in between. */
+static int64_t strip_rows(const GlowConvStoredParams *p) {
+  const GlowConvGeometry *g = &p->g;
+  int64_t rows = p->strip * p->conv.tile_rows;
+  if (p->conv.scattered)
+    rows = rows / g->ow + 2;
+  int64_t ends = (rows - 1) / g->oh + 1, skipped = glow_max64(g->ih - g->oh * g->sh, 0);
+  int64_t read = (rows - 1) * g->sh + (g->kh - 1) * g->dh + 1 + ends * skipped;
+  return glow_min64(read, p->images * g->ih);
+}
+
+/* The geometry as the tiles see it: what is stored in 16 bits lies in scratch, where images follow
+ * each other. Returns the bytes of scratch. */
+static int64_t see_strip(GlowConvStoredParams *p) {
+  GlowConvGeometry *g = &p->conv.g;
+  int64_t pixels = p->strip * p->conv.tile_rows * (p->conv.scattered ? 1 : g->ow), bytes = 0;
+  if (p->x) {
+    g->xw = GLOW_CONV_BLOCK;
+    g->xh = g->iw * g->xw;
+    g->xc = p->rows * g->xh;
+    g->xn = g->ih * g->xh;
+    bytes = p->blocks * g->xc * 4;
+  }
+  p->y_at = bytes;
+  if (p->y) {
+    g->yw = GLOW_CONV_BLOCK;
+    g->yh = g->ow * g->yw;
+    g->yc = pixels * g->yw;
+    g->yn = g->oh * g->yh;
+    bytes += glow_div_up(g->oc, GLOW_CONV_BLOCK) * g->yc * 4;
+  }
+  p->conv.gx = p->group * g->xc;
+  return bytes;
+}
+
+void glow_setup_conv_stored(const GlowCpuNumbers *cpu, GlowConvStoredParams *p, GlowSetup *setup) {
+  GlowConvParams *c = &p->conv;
+  c->g = p->g;
+  p->strip = strip_units(cpu, p);
+  p->rows = strip_rows(p);
+  setup->scratch = see_strip(p);
+  cut_rows(c);
+  find_padding(c, setup);
+  c->band = p->strip * c->tile_rows;
+  fetch_filter(cpu, c);
+  c->fetch = c->by_group = 0;
+  name_tiles(cpu, c, setup->tiles);
+  setup->units = glow_div_up(c->rows, c->tile_rows);
 }
 
 /* ---- Few, plain input channels --------------------------------------------------------------- */
