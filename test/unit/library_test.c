@@ -76,17 +76,18 @@ static void tell_size(const GlowIsa *isa) {
 }
 
 /* Forms with fixed params that a tile has. */
-static uint32_t count_forms(unsigned kind) {
+static uint32_t count_forms(const GlowIsa *isa, unsigned kind) {
   uint32_t n = 0;
-  const GlowFixed *all = glow_tile_desc[kind].fixed;
+  const GlowFixed *all = glow_tile_forms(isa, kind);
   while (all && all[n].name)
     n++;
   return n;
 }
 static int most_forms(void) {
   uint32_t most = 0;
-  for (const GlowTile *t = glow_tiles[0]; t->name; t++)
-    most = count_forms(t->kind) > most ? count_forms(t->kind) : most;
+  for (size_t k = 0; k < GLOW_ISA_COUNT; k++)
+    for (const GlowTile *t = glow_tiles[k]; t->name; t++)
+      most = count_forms(&glow_isa[k], t->kind) > most ? count_forms(&glow_isa[k], t->kind) : most;
   return (int)most;
 }
 
@@ -168,7 +169,7 @@ static void tell_counts(const GlowIsa *isa, const Counts *c) {
   for (int k = 0; glow_kernels[k].name; k++)
     printf("%s: %s: %u shapes\n", isa->name, glow_kernels[k].name, c->kernels[k]);
   for (int t = 0; tiles[t].name; t++)
-    for (uint32_t form = 0; form <= count_forms(tiles[t].kind); form++)
+    for (uint32_t form = 0; form <= count_forms(isa, tiles[t].kind); form++)
       printf("%s: %s %s: %u pieces\n", isa->name, tiles[t].name,
              form ? glow_tile_desc[tiles[t].kind].fixed[form - 1].name : "",
              c->tiles[glow_tile_number(isa, &tiles[t], form)]);
@@ -189,7 +190,7 @@ static void check_tiles(const GlowIsa *isa, const Counts *c) {
   for (const GlowTile *t = tiles; t->name; t++)
     EXPECT(c->tiles[t - tiles], "no shape ran the tile %s of %s", t->name, isa->name);
   for (const GlowTile *t = tiles; t->name; t++) {
-    for (uint32_t form = 1; form <= count_forms(t->kind); form++) {
+    for (uint32_t form = 1; form <= count_forms(isa, t->kind); form++) {
       unsigned ran = 0;
       for (const GlowTile *u = tiles; u->name; u++)
         ran += u->kind == t->kind ? c->tiles[glow_tile_number(isa, u, form)] : 0;

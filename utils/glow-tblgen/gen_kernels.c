@@ -156,7 +156,13 @@ static void write_all_each(const OpFile *file, GlowText *out) {
       if (file->tiles.data[i]->fixed.count)
         write_each_fixed(file, file->tiles.data[i], &machines[k], out);
   }
-  glow_text_puts(out, "#else\n#error \"no row of isa.def has such registers\"\n#endif\n\n");
+  glow_text_puts(out, "#else\n#error \"no row of isa.def has such registers\"\n#endif\n");
+  glow_text_puts(out, "#if !GLOW_HAS_FMA /* what stands in for it takes all the time */\n");
+  for (uint32_t i = 0; i < file->tiles.count; i++)
+    if (file->tiles.data[i]->fixed.count)
+      glow_text_printf(out, "#undef EACH_%s_FIXED\n#define EACH_%s_FIXED(M)\n",
+                       file->tiles.data[i]->upper, file->tiles.data[i]->upper);
+  glow_text_puts(out, "#endif\n\n");
 }
 
 static void write_ports(GlowText *out, const Ports *ports, const char *constant, const char *first,

@@ -65,8 +65,16 @@ static void write_tile_macros(const OpFile *file, GlowText *out) {
     const TileDecl *t = file->tiles.data[i];
     if (t->sizes.count)
       write_tile_macro(t, NULL, out);
+    if (!t->fixed.count)
+      continue;
+    glow_text_puts(out, "#if GLOW_HAS_FMA\n");
     for (uint32_t k = 0; k < t->fixed.count; k++)
       write_tile_macro(t, t->fixed.data[k].name.text, out);
+    glow_text_puts(out, "#else\n");
+    for (uint32_t k = 0; k < t->fixed.count; k++)
+      glow_text_printf(out, "#define %s_%s NONE%u\n", t->upper, t->fixed.data[k].name.text,
+                       t->sizes.count);
+    glow_text_puts(out, "#endif\n");
   }
 }
 

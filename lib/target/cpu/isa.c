@@ -40,6 +40,11 @@ GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa) {
                           .pairs = strstr(isa->features, "avx512bf16") != NULL};
 }
 
+bool glow_isa_fuses(const GlowIsa *isa) {
+  return strstr(isa->features, "fma") || !strcmp(isa->arch, "aarch64") ||
+         !strcmp(isa->arch, "riscv64");
+}
+
 int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k) {
   GlowCpuNumbers cpu = glow_isa_numbers(isa);
   return glow_product_chunk(&cpu, k);

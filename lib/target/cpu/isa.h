@@ -33,6 +33,8 @@ GlowCpuNumbers glow_isa_numbers(const GlowIsa *isa);
 /* glow_product_chunk of a row: what packed right operands of products are cut into. */
 int64_t glow_isa_chunk(const GlowIsa *isa, int64_t k);
 
+/* Whether the row's machines multiply and add in one instruction. */
+bool glow_isa_fuses(const GlowIsa *isa);
 /* The row called `name`, or NULL. */
 const GlowIsa *glow_isa_find(const char *name);
 /* Whether this host has everything that the row needs. */

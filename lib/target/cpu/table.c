@@ -26,8 +26,12 @@ static bool holds(const GlowIsa *isa, const GlowLimit *l, const int64_t *params)
   return false;
 }
 
+const GlowFixed *glow_tile_forms(const GlowIsa *isa, unsigned kind) {
+  return glow_isa_fuses(isa) ? glow_tile_desc[kind].fixed : NULL;
+}
+
 uint32_t glow_tile_form(const GlowIsa *isa, const GlowTile *tile, const int64_t *params) {
-  const GlowFixed *all = glow_tile_desc[tile->kind].fixed;
+  const GlowFixed *all = glow_tile_forms(isa, tile->kind);
   for (uint32_t i = 0; all && all[i].name; i++) {
     uint32_t k = 0;
     while (k < all[i].nlimits && holds(isa, &all[i].limits[k], params))

@@ -69,8 +69,11 @@ extern const uint64_t glow_table_hash;
 /* The tile of that kind and so many sizes as the kind has; NULL: the machine has none. */
 const GlowTile *glow_tile_find(const GlowIsa *isa, unsigned kind, const int64_t *sizes);
 
+/* The forms with fixed params that library code has of a kind of tiles, the best first; NULL: none,
+ * as on machines without a fused multiply-add, where computing that takes most of the time. */
+const GlowFixed *glow_tile_forms(const GlowIsa *isa, unsigned kind);
 /* Which form of a tile library code takes for params of its kernel: 0 for any, else 1 more than the
- * first of its `fixed` whose limits hold. */
+ * first of its forms whose limits hold. */
 uint32_t glow_tile_form(const GlowIsa *isa, const GlowTile *tile, const int64_t *params);
 /* The number of a tile in a form among the tiles of a library (gen/kernels/library.c). */
 int64_t glow_tile_number(const GlowIsa *isa, const GlowTile *tile, uint32_t form);
