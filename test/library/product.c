@@ -155,6 +155,26 @@ void case_few_bits(Program *p) {
   put_shards(p);
 }
 
+void case_matmul_stored(Program *p) {
+  const int k = draw_in(p, 2, 300), n = draw_in(p, 2, 150), rows = draw_in(p, 1, 7);
+  const int width = (int)(p->isa->vl * p->isa->tile_vectors);
+  const bool batch = draw(p, 3) == 0;
+  char layout[32];
+  snprintf(layout, sizeof layout, "KN%dk%dn", draw(p, 2) ? k : draw_in(p, 2, k), width);
+  const Shape a = batch ? shape(GLOW_KIND_FLOAT, NULL, 3, rows, 1, k)
+                        : shape(GLOW_KIND_FLOAT, NULL, 2, rows, k);
+  const Shape c = batch ? shape(GLOW_KIND_FLOAT, NULL, 3, rows, 1, n)
+                        : shape(GLOW_KIND_FLOAT, NULL, 2, rows, n);
+  const Shape b = shape(draw(p, 2) ? GLOW_KIND_FLOAT16 : GLOW_KIND_BFLOAT16, layout, 2, k, n);
+  const Epilogue e = draw(p, 2) ? draw_epilogue(p) : (Epilogue){0};
+  put(p, "  mat_mul @out @v%d, @in @v%d", declare(p, &c), declare(p, &a));
+  put(p, ", @in @v%d", declare(p, &b));
+  put_epilogue_operands(p, &e, &c, c.rank - 1);
+  put(p, " {");
+  put_shards(p);
+  put_epilogue(p, &e);
+}
+
 void case_attention(Program *p) {
   int batch = draw_in(p, 1, 2), shared = draw_in(p, 1, 2), heads = shared * draw_in(p, 1, 3);
   int queries = draw_in(p, 1, 20), keys = draw_in(p, 1, 50), size = draw_in(p, 1, 24);

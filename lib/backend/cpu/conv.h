@@ -37,6 +37,8 @@ bool glow_select_winograd(GlowSelect *s, const GlowNode *n, const GlowConvView *
 bool glow_select_bf16_conv(GlowSelect *s, const GlowNode *n, const GlowConvView *c);
 bool glow_select_bf16_product(GlowSelect *s, const GlowNode *n);
 bool glow_select_conv_plain(GlowSelect *s, const GlowNode *n);
+/* A MatMul of float by a B of 16 bits. */
+bool glow_select_stored_product(GlowSelect *s, const GlowNode *n);
 /* Of narrow integers, also a MatMul. */
 bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n);
 /* One that glow_narrow_has_lanes. */

@@ -212,6 +212,8 @@ bool glow_select_matmul(GlowSelect *s, const GlowNode *n) {
     return glow_select_narrow_product(s, n);
   if (glow_node_out(n, 0)->type->kind != GLOW_KIND_FLOAT)
     return glow_select_product(s, n);
+  if (glow_node_in(n, 1)->type->kind != GLOW_KIND_FLOAT)
+    return glow_select_stored_product(s, n);
   if (!read_product(s, n, &t, &c) || !read_epilogue(s, n, &c, &t, &body))
     return false;
   if (!glow_view_extent(&c, 0, c.rank))

@@ -45,13 +45,14 @@ bool glow_infer_set(GlowInfer *in, uint32_t i, const GlowType *base, uint32_t ra
                     const GlowDim *dims);
 /* The same with `rank` unknown dims; rank -1: unknown, too. */
 bool glow_infer_set_unknown(GlowInfer *in, uint32_t i, const GlowType *base, int64_t rank);
-/* A type with the kind in which a contraction of x computes: i32 of narrow operands, that of operand
- * 1 if x is stored in 16 bits beside a float, else x's. */
+/* A type with the kind in which a contraction of x computes: i32 of narrow operands, that of
+ * operand 1 if x is stored in 16 bits beside a float, else x's. */
 const GlowType *glow_infer_computed(const GlowInfer *in, const GlowType *x);
 
-/* For a contraction whose operands 0 and 1 are multiplied: whether kinds that `stored` clauses allow
- * fit each other and its strategy. */
-bool glow_verify_stored(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order);
+/* For a contraction whose operands 0 and 1 are multiplied: whether kinds that `stored` clauses
+ * allow fit each other and its strategy. Instructions on float may read operand `direct` in 16
+ * bits. */
+bool glow_verify_stored(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order, uint32_t direct);
 
 /* The dims of the matrix product of a and b, as NumPy defines it: the broadcast batch axes, then
  * the rows of a (unless a is a vector) and the columns of b (unless b is a vector). a and b are

@@ -46,28 +46,34 @@ bool glow_infer_mat_mul(GlowInfer *in) {
   return glow_infer_product(in, a, b, dims, &rank) && glow_infer_set(in, 0, base, rank, dims);
 }
 
-bool glow_verify_stored(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order) {
-  const GlowType *x = glow_node_in(n, 0)->type, *w = glow_node_in(n, 1)->type;
-  const char *x_name = glow_op_in_port(glow_node_desc(n), 0)->name;
-  const char *w_name = glow_op_in_port(glow_node_desc(n), 1)->name;
+static bool is_sixteen(const GlowType *t) {
+  return t->kind == GLOW_KIND_FLOAT16 || t->kind == GLOW_KIND_BFLOAT16;
+}
+
+bool glow_verify_stored(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order, uint32_t direct) {
+  const GlowType *types[] = {glow_node_in(n, 0)->type, glow_node_in(n, 1)->type};
+  const char *x = glow_op_in_port(glow_node_desc(n), 0)->name;
+  const char *w = glow_op_in_port(glow_node_desc(n), 1)->name;
+  const GlowType *beside = types[!direct];
   GlowContext *ctx = n->block->module->ctx;
-  if (is_bf16 && (x->kind != GLOW_KIND_FLOAT || x->quantized))
-    return glow_verify_error(n, "%s has type %s, expected float with strategy = bf16", x_name,
-                             glow_type_str(ctx, x));
+  if (is_bf16 && (types[0]->kind != GLOW_KIND_FLOAT || types[0]->quantized))
+    return glow_verify_error(n, "%s has type %s, expected float with strategy = bf16", x,
+                             glow_type_str(ctx, types[0]));
+  if (is_bf16 && types[1]->kind == GLOW_KIND_FLOAT16)
+    return glow_verify_error(n, "%s has type %s, expected float or bfloat16 with strategy = bf16",
+                             w, glow_type_str(ctx, types[1]));
   if (!is_bf16 && order != GLOW_BF16_ORDER_TILE)
     return glow_verify_error(n, "order is pair, but only strategy = bf16 has an order");
-  if (!is_bf16 && w->kind == GLOW_KIND_BFLOAT16 && x->kind != GLOW_KIND_BFLOAT16)
-    return glow_verify_error(
-        n, "%s has type %s, but %s has %s: their element kinds differ with strategy = bf16 alone",
-        w_name, glow_type_str(ctx, w), x_name, glow_type_str(ctx, x));
-  const GlowOpPort *port = glow_op_in_port(glow_node_desc(n), 0);
-  if (glow_port_stores(port, x) && x->kind != w->kind &&
-      (!glow_node_is_instr(n) || w->kind != GLOW_KIND_FLOAT || w->quantized))
-    return glow_verify_error(n,
-                             "%s has type %s, but %s has %s: they must have the same element kind, "
-                             "but for instructions on float",
-                             w_name, glow_type_str(ctx, w), x_name, glow_type_str(ctx, x));
-  return true;
+  if (is_bf16 || types[0]->kind == types[1]->kind ||
+      !(is_sixteen(types[0]) || is_sixteen(types[1])))
+    return true;
+  if (glow_node_is_instr(n) && beside->kind == GLOW_KIND_FLOAT && !beside->quantized)
+    return true;
+  return glow_verify_error(n,
+                           "%s has type %s, but %s has %s: their element kinds differ with "
+                           "strategy = bf16 alone, or if an instruction on float reads %s",
+                           w, glow_type_str(ctx, types[1]), x, glow_type_str(ctx, types[0]),
+                           direct ? w : x);
 }
 
 /* Kernels read rows of A and write rows of C; a matrix B may be packed in panels, if it is one of
@@ -75,7 +81,8 @@ bool glow_verify_stored(const GlowNode *n, bool is_bf16, GlowEnumBf16Order order
 bool glow_verify_mat_mul(const GlowNode *n) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type;
   const GlowMatMulMembers *m = n->members;
-  if (!glow_verify_stored(n, m->strategy == GLOW_PRODUCT_STRATEGY_BF16, m->order))
+  if (!glow_verify_stored(n, m->strategy == GLOW_PRODUCT_STRATEGY_BF16, m->order,
+                          GLOW_MAT_MUL_IN_B))
     return false;
   if (glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->layout || glow_node_out(n, 0)->type->layout)
     return glow_verify_error(n, "works on plain A and C; only B may have a layout");

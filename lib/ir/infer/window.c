@@ -406,7 +406,7 @@ static bool check_pad(const GlowNode *n, int64_t pad) {
 bool glow_verify_convolution(const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
   const bool is_bf16 = m->strategy == GLOW_CONV_STRATEGY_BF16;
-  if (!check_pad(n, m->pad) || !glow_verify_stored(n, is_bf16, m->order))
+  if (!check_pad(n, m->pad) || !glow_verify_stored(n, is_bf16, m->order, GLOW_CONVOLUTION_IN_X))
     return false;
   if (is_bf16 && m->group != 1)
     return glow_verify_error(n, "group is %u, expected 1 with strategy = bf16", m->group);

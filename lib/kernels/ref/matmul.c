@@ -32,7 +32,7 @@ static GlowMatMul mat_mul_of(const GlowCall *call) {
   m.is_pair = ((const GlowMatMulMembers *)call->members)->order == GLOW_BF16_ORDER_PAIR;
   bool direct = !m.is_bf16 && (a->kind == GLOW_KIND_FLOAT || a->kind == GLOW_KIND_DOUBLE);
   m.a_direct = direct && m.a_step == 1;
-  m.b_direct = direct && !b->nblocks && (m.b_column == 1 || !columns);
+  m.b_direct = direct && b->kind == a->kind && !b->nblocks && (m.b_column == 1 || !columns);
   return m;
 }
 

@@ -8,6 +8,8 @@
 #include "target/cpu/rows.h"
 #include "tensor/tensor.h"
 
+#include <string.h>
+
 enum { CHANNELS = GLOW_CONV_BLOCK, ALL_BUT_CHANNELS = 0xd }; /* bits of axes 0, 2, 3 */
 
 static uint32_t stays_plain(const char **why, const char *reason) {
@@ -161,7 +163,7 @@ static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoic
   const bool narrow = glow_node_is_narrow(n) && b->kind == GLOW_KIND_I8;
   const bool direct = glow_product_is_direct(n);
   const bool bf16 = !direct && b->kind == GLOW_KIND_BFLOAT16;
-  const bool plain = direct && b->kind == GLOW_KIND_FLOAT;
+  const bool plain = direct && glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->kind == GLOW_KIND_FLOAT;
   if (!glow_type_is_static(b) || b->rank != 2 || !(plain || narrow || bf16) ||
       (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)))
     return 0;
@@ -181,6 +183,20 @@ static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoic
                                                         glow_isa_chunk(isa, b->dims[0].size));
   choices[1] = (GlowChoice){0};
   return 2;
+}
+
+/* Below so many rows a product takes as long as its weights take from memory, if it has many. */
+enum { FEW_ROWS = 8, FEW_WEIGHTS = 65536 };
+
+bool glow_cpu_product_stores(const GlowIsa *isa, const GlowNode *n, GlowKind kind) {
+  const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_IN_B)->type, *c = glow_node_out(n, 0)->type;
+  bool converts =
+      kind == GLOW_KIND_BFLOAT16 || strstr(isa->features, "f16c") || !strcmp(isa->arch, "aarch64");
+  int64_t weights = glow_type_is_static(b) ? glow_type_elements(b) : 0;
+  return converts && glow_product_is_direct(n) && weights > FEW_WEIGHTS && b->rank == 2 &&
+         glow_kernel_takes(glow_find_matmul_stored(), "b", isa, b->layout, NULL) &&
+         glow_type_is_static(c) && c->kind == GLOW_KIND_FLOAT &&
+         glow_type_elements(c) < FEW_ROWS * b->dims[1].size;
 }
 
 /* The same of bytes: panels are as deep as B, in whole squares of 16 groups of four steps. */

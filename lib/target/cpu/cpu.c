@@ -75,11 +75,12 @@ static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, 
 /* Loops over elements convert what they load and store, epilogues what they load, and what moves
  * elements asks for no kind. Maxima of 16-bit floats are slower. */
 static bool stores(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind kind) {
-  (void)kind;
   if (glow_node_desc(n)->epilogue < 0)
     return n->op != GLOW_OP_MAX_POOL;
   if (i >= n->noperands - n->nextra)
     return !glow_node_is_narrow(n);
+  if (n->op == GLOW_OP_MAT_MUL)
+    return i == n->nouts + GLOW_MAT_MUL_IN_B && glow_cpu_product_stores(t->machine, n, kind);
   return n->op == GLOW_OP_CONVOLUTION && glow_cpu_conv_stores(t->machine, n);
 }
 

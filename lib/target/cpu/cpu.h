@@ -18,5 +18,8 @@ uint32_t glow_cpu_tile(const GlowTarget *t, const GlowNode *n, uint32_t values[G
 /* Whether the kernel of a convolution instruction that computes on float has a form for X and Y that
  * are stored in 16 bits. */
 bool glow_cpu_conv_stores(const GlowIsa *isa, const GlowNode *n);
+/* Whether the machine has a kernel by which a MatMul instruction of float reads a packed B in 16
+ * bits, as `kind`, faster than in floats. */
+bool glow_cpu_product_stores(const GlowIsa *isa, const GlowNode *n, GlowKind kind);
 
 #endif

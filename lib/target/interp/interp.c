@@ -10,10 +10,13 @@ static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, 
   return n->op != GLOW_OP_MAX_POOL;
 }
 
-/* Kernels convert what they load and store, but for strategies with numbers of their own. */
+/* Kernels convert what they load and store, but for strategies with numbers of their own; weights
+ * are better converted once. */
 static bool stores(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind kind) {
   const GlowConvolutionMembers *m = n->op == GLOW_OP_CONVOLUTION ? n->members : NULL;
-  (void)t, (void)i, (void)kind;
+  (void)t, (void)kind;
+  if (n->op == GLOW_OP_MAT_MUL && i == n->nouts + GLOW_MAT_MUL_IN_B)
+    return false;
   return !m || (m->strategy == GLOW_CONV_STRATEGY_DIRECT && !m->pool_kernels.count);
 }
 

@@ -15,6 +15,9 @@
  * clause; and the target must have kernels for that. An element-wise instruction alone becomes a
  * stack. Kinds are tried one after the other: float16, then bfloat16.
  *
+ * A constant that was cast to float is read as it was before where the target's kernel is faster
+ * so: in products of few rows, which take as long as their weights take from memory.
+ *
  * Exact: what is stored has the value that was computed, and is converted back before anything is
  * computed with it. */
 #include "num/half.h"
@@ -32,6 +35,7 @@ typedef struct Narrowing {
   GlowKind kind; /* the one that is tried */
   GLOW_VEC(Buffer *) buffers;
   GlowMap *by_alloc;
+  GlowMap *constants; /* to those of 16 bits */
 } Narrowing;
 
 /* ---- Rounded values -------------------------------------------------------------------------- */
@@ -95,22 +99,34 @@ static bool yields_rounded(const Narrowing *s, const GlowNode *n, uint32_t i) {
 
 /* ---- Who may touch a narrow buffer ----------------------------------------------------------- */
 
+/* Whether the kind of n's result is what a member says. */
+static bool says_kind(const GlowOpDesc *d) {
+  for (uint32_t i = 0; i < d->nmembers; i++)
+    if (d->members[i].type == GLOW_MEMBER_KIND)
+      return true;
+  return false;
+}
+
 /* Whether n moves or selects elements, all of them between buffers that may become narrow. */
 static bool moves_narrow(const Narrowing *s, const GlowNode *n) {
   const GlowOpDesc *d = glow_node_desc(n);
-  if (n->nregions || !(GLOW_HAS(d, MOVEMENT) || GLOW_HAS(d, ROUNDS_NEVER)))
+  bool reads = false;
+  if (n->nregions || says_kind(d) || !(GLOW_HAS(d, MOVEMENT) || GLOW_HAS(d, ROUNDS_NEVER)))
     return false;
   for (uint32_t i = 0; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
     const GlowOpPort *port =
         i < n->nouts ? glow_op_out_port(d, i) : glow_op_in_port(d, i - n->nouts);
-    if (!v || !is_float(v))
+    const bool takes =
+        port->type == GLOW_PORT_ANY ||
+        (port->type == GLOW_PORT_VAR && (d->vars[port->var].kinds & GLOW_KIND_BIT(s->kind)));
+    if (!v || (i >= n->nouts && glow_type_is_tensor(v->type) && !is_float(v)))
       continue;
-    if (!is_narrow(s, v) || (port->type != GLOW_PORT_VAR && port->type != GLOW_PORT_ANY) ||
-        (port->type == GLOW_PORT_VAR && !(d->vars[port->var].kinds & GLOW_KIND_BIT(s->kind))))
+    if (!is_float(v) || !is_narrow(s, v) || !takes)
       return false;
+    reads |= i >= n->nouts;
   }
-  return true;
+  return reads;
 }
 
 /* Whether n is an element-wise instruction that can become a stack. */
@@ -289,6 +305,64 @@ static bool convert_block(const Narrowing *s, GlowBlock *b) {
   return true;
 }
 
+/* ---- Weights --------------------------------------------------------------------------------- */
+
+/* What constant v is a Cast of, perhaps in another layout, if that is of the kind; else NULL. */
+static GlowValue *uncast(const Narrowing *s, GlowValue *v) {
+  GlowValue *x = glow_eval_inside(v);
+  GlowNode *relayout = glow_value_def(x, GLOW_OP_RELAYOUT);
+  x = relayout ? glow_eval_inside(glow_node_in(relayout, 0)) : x;
+  GlowNode *cast = glow_value_def(x, GLOW_OP_CAST);
+  GlowValue *from = cast ? glow_node_in(cast, GLOW_CAST_IN_X) : NULL;
+  return from && from->type->kind == s->kind ? from : NULL;
+}
+
+/* A constant of the elements of `from` in the layout of v. NULL after a diagnostic. */
+static GlowValue *lay_out(const Narrowing *s, const GlowValue *v, GlowValue *from,
+                          const GlowNode *n) {
+  GlowContext *ctx = s->run->ctx;
+  const GlowType *t = glow_type_with_kind(ctx, v->type, s->kind);
+  GlowEval e = glow_eval_create(s->run->module, s->run->arena, n);
+  GlowValue *x = glow_eval_copy(&e, from);
+  GlowNodeSpec spec = {.op = GLOW_OP_RELAYOUT, .ins = &x, .nins = 1, .types = &t};
+  GlowNode *relayout = x->type == t ? NULL : glow_node_create(&e.builder, &spec);
+  if (x->type != t && !relayout)
+    return NULL;
+  GlowStr name = glow_str_printf(ctx, "%s.%s", v->name, glow_kind_info[s->kind].name);
+  return &glow_eval_finish(&e, relayout ? &relayout->results[0] : x, name)->value;
+}
+
+/* Lets n read the constant of use u as it was before it was cast. */
+static bool narrow_constant(Narrowing *s, GlowNode *n, GlowUse *u) {
+  GlowValue *v = u->value, *from = uncast(s, v);
+  if (!from)
+    return true;
+  glow_pass_changed(s->run, n, "%s reads @%s in %s", glow_node_desc(n)->instr, v->name,
+                    glow_kind_info[s->kind].name);
+  GlowValue *narrow = glow_map_get(s->constants, v);
+  if (!narrow && !(narrow = lay_out(s, v, from, n)))
+    return false;
+  glow_map_set(s->constants, v, narrow);
+  glow_use_set(u, narrow);
+  if (!v->uses)
+    glow_storage_remove(v->def.storage);
+  return true;
+}
+
+static bool narrow_constants(GlowNode *n, void *arg) {
+  Narrowing *s = arg;
+  const GlowOpDesc *d = glow_node_desc(n);
+  bool ok = true;
+  for (uint32_t i = 0; i < d->nin && i < glow_node_nins(n) && n->nouts && ok; i++) {
+    const GlowValue *v = glow_node_in(n, i);
+    if (v && v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT && is_float(v) &&
+        is_float(glow_node_in(n, 0)) && (d->in[i].stored & GLOW_KIND_BIT(s->kind)) &&
+        glow_target_stores(s->target, n, n->nouts + i, s->kind))
+      ok = narrow_constant(s, n, &n->operands[n->nouts + i]);
+  }
+  return ok;
+}
+
 /* Gives a buffer and the views of it the kind. */
 static void retype(const Narrowing *s, GlowValue *v) {
   v->type = glow_type_with_kind(s->run->ctx, v->type, s->kind);
@@ -302,6 +376,9 @@ static bool narrow_all(Narrowing *s, GlowKind kind, int64_t *bytes) {
   s->kind = kind;
   s->buffers.count = 0;
   s->by_alloc = glow_map_create(run->arena);
+  s->constants = glow_map_create(run->arena);
+  if (!glow_block_walk(run->function->body, narrow_constants, s))
+    return false;
   glow_block_walk(run->function->body, find_buffer, s);
   if (!settle(s))
     return true;
