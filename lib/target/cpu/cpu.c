@@ -81,7 +81,8 @@ static bool stores(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind 
     return !glow_node_is_narrow(n);
   if (n->op == GLOW_OP_MAT_MUL)
     return i == n->nouts + GLOW_MAT_MUL_IN_B && glow_cpu_product_stores(t->machine, n, kind);
-  return n->op == GLOW_OP_CONVOLUTION && glow_cpu_conv_stores(t->machine, n);
+  return n->op == GLOW_OP_CONVOLUTION && i <= n->nouts + GLOW_CONVOLUTION_IN_X &&
+         glow_cpu_conv_stores(t->machine, n);
 }
 
 static int64_t shards(const GlowTarget *t, int64_t cost) {

@@ -15,7 +15,8 @@ static bool fuses(const GlowTarget *t, const GlowNode *into, const GlowNode *n, 
 static bool stores(const GlowTarget *t, const GlowNode *n, uint32_t i, GlowKind kind) {
   const GlowConvolutionMembers *m = n->op == GLOW_OP_CONVOLUTION ? n->members : NULL;
   (void)t, (void)kind;
-  if (n->op == GLOW_OP_MAT_MUL && i == n->nouts + GLOW_MAT_MUL_IN_B)
+  if ((n->op == GLOW_OP_MAT_MUL && i == n->nouts + GLOW_MAT_MUL_IN_B) ||
+      (m && i == n->nouts + GLOW_CONVOLUTION_IN_W))
     return false;
   return !m || (m->strategy == GLOW_CONV_STRATEGY_DIRECT && !m->pool_kernels.count);
 }
