@@ -58,7 +58,7 @@ def narrowed(x, order="tile"):
 
 def pairs(x, w, start):
     """The same with order = pair: one chain from `start` on, the odd step of each two first."""
-    s = plus(1.0, start, -0.0)
+    s = plus(1.0, float(start), -0.0)
     for k in range(0, len(x), 2):
         s = plus(x[k], w[k], plus(x[k + 1], w[k + 1], s))
     return s
