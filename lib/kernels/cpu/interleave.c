@@ -4,7 +4,7 @@
 
 enum { LANES = 8, HALF = 4 };
 
-/* A copy of the params: what is stored may alias the others. */
+/* Loops add up addresses. `q` is a copy of the params: what is stored may alias the others. */
 #define LOOP(d, o)                                                                                 \
   y##d = y##o, x##d = x##o;                                                                        \
   ROLLED for (int64_t i##d = 0; i##d < q.n[d]; i##d++, y##d += q.to[d], x##d += q.from[d])
