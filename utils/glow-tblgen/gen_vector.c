@@ -172,6 +172,10 @@ static bool can_dequantize(int to, int from) { return is_wide(to) && is_quantize
 static bool can_offset(int to, int from) { return is_quantized(to) && from == GLOW_KIND_FLOAT; }
 /* With a scale and a zero point as operands. */
 static bool can_scale(int to, int from) { return can_offset(to, from) || can_offset(from, to); }
+/* With a scale, its reciprocal and a zero point as operands: kinds of up to 16 bits. */
+static bool can_divide(int to, int from) {
+  return can_offset(to, from) && to != GLOW_KIND_I32 && to != GLOW_KIND_U32;
+}
 
 static const struct {
   const char *name;
@@ -180,7 +184,8 @@ static const struct {
                    {"quantize", can_quantize},
                    {"dequantize", can_dequantize},
                    {"offset", can_offset},
-                   {"linear", can_scale}};
+                   {"linear", can_scale},
+                   {"divide", can_divide}};
 enum { NCONVERSIONS = sizeof conversions / sizeof *conversions };
 
 static GlowStr conversion_name(const OpFile *file, int c, int to, int from) {

@@ -8,19 +8,19 @@
 #include "backend/cpu/select.h"
 #include "support/checksum.h"
 
-enum { MOST_OPERANDS = 32 }; /* of a loop that reads numbers */
+enum { MOST_OPERANDS = 32 }; /* of work that reads numbers */
 
-/* A loop, a checksum of all that its code depends on but for numbers, and one of the numbers. */
-typedef struct Loop {
+/* Work, a checksum of all that its code depends on but for numbers, and one of the numbers. */
+typedef struct Body {
   GlowWork *work;
   uint64_t sum, numbers;
   uint32_t order;
-} Loop;
+} Body;
 
-typedef struct Loops {
+typedef struct Bodies {
   GlowArena *arena;
-  GLOW_VEC(Loop) all;
-} Loops;
+  GLOW_VEC(Body) all;
+} Bodies;
 
 /* The numbers of call k. */
 static GlowLaneNumbers numbers_of(const GlowBody *b, uint32_t k) {
@@ -32,10 +32,11 @@ static GlowLaneNumbers numbers_of(const GlowBody *b, uint32_t k) {
 
 /* ---- Which are alike ------------------------------------------------------------------------- */
 
-static Loop describe(GlowWork *w) {
+static Body describe(GlowWork *w) {
   const GlowBody *b = &w->body;
   GlowChecksum sum = glow_checksum_begin(1), numbers = glow_checksum_begin(2);
-  uint32_t counts[] = {w->noperands, w->nouts, b->nparams, b->ncalls, b->nresults};
+  uint32_t counts[] = {w->form, w->noperands, w->nouts, b->nparams, b->ncalls, b->nresults};
+  glow_checksum_add(&sum, &w->kernel, sizeof w->kernel);
   glow_checksum_add(&sum, counts, sizeof counts);
   glow_checksum_add(&sum, w->params, w->nparams * sizeof *w->params);
   for (uint32_t i = 0; i < w->noperands; i++) {
@@ -55,24 +56,33 @@ static Loop describe(GlowWork *w) {
     else
       glow_checksum_add(&sum, c->members, c->bytes);
   }
-  return (Loop){w, glow_checksum_end(&sum), glow_checksum_end(&numbers), 0};
+  return (Body){w, glow_checksum_end(&sum), glow_checksum_end(&numbers), 0};
 }
 
-static void collect(Loops *l, GlowWork *work, uint32_t count) {
+/* Whether the work is a loop, or its epilogue has scales. An epilogue of constants alone may be
+ * what tiles of library code do themselves. */
+static bool may_read_numbers(const GlowWork *w) {
+  bool scales = w->form == GLOW_BODY_STEPS;
+  for (uint32_t k = 0; k < w->body.ncalls; k++)
+    scales = scales || numbers_of(&w->body, k).lane;
+  return w->kind == GLOW_WORK_KERNEL && w->form != GLOW_BODY_NONE && !w->nnumbers && scales;
+}
+
+static void collect(Bodies *l, GlowWork *work, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     GlowWork *w = &work[i];
     collect(l, w->then.data, w->then.count);
     collect(l, w->otherwise.data, w->otherwise.count);
-    if (w->kind != GLOW_WORK_KERNEL || w->form != GLOW_BODY_STEPS || w->nnumbers)
+    if (!may_read_numbers(w))
       continue;
-    Loop one = describe(w);
+    Body one = describe(w);
     one.order = l->all.count;
     glow_vec_push(l->arena, &l->all, one);
   }
 }
 
 static int by_sum(const void *a, const void *b) {
-  const Loop *x = a, *y = b;
+  const Body *x = a, *y = b;
   if (x->sum != y->sum)
     return x->sum < y->sum ? -1 : 1;
   return x->order < y->order ? -1 : x->order > y->order;
@@ -173,12 +183,12 @@ static uint32_t count_numbers(const GlowWork *w) {
 }
 
 void glow_share_numbers(GlowArena *arena, GlowWork *work, uint32_t count) {
-  Loops l = {.arena = arena};
+  Bodies l = {.arena = arena};
   collect(&l, work, count);
   if (l.all.count)
     qsort(l.all.data, l.all.count, sizeof *l.all.data, by_sum);
   for (uint32_t i = 0, end; i < l.all.count; i = end) {
-    const Loop *first = &l.all.data[i];
+    const Body *first = &l.all.data[i];
     bool differ = false;
     for (end = i; end < l.all.count && l.all.data[end].sum == first->sum; end++)
       differ = differ || l.all.data[end].numbers != first->numbers;

@@ -174,24 +174,41 @@ bool glow_lane_quantizes(const GlowLaneCall *c, GlowKind to) {
   return c->lane && c->lane == lanes_quantize[to][GLOW_KIND_FLOAT];
 }
 
-/* Stored integers are little-endian, so the first bytes are the number in any narrower kind. */
-GlowLaneNumbers glow_lane_numbers(const GlowLaneCall *c, GlowKind from, GlowKind to) {
-  GlowLaneNumbers n = {.kinds = {to}};
-  const GlowLaneScale *s = c->members;
-  if (!c->lane) {
-    memcpy(n.values, c->members, c->bytes);
-    n.count = 1;
-  } else if (glow_lane_quantizes(c, to) && s->scale == 1 && is_short(to)) {
-    n.lane = lanes_offset[to][from];
-    n.values[0] = (uint64_t)(int64_t)s->offset;
-    n.count = 1;
-  } else if (to == GLOW_KIND_FLOAT && c->lane == lanes_dequantize[to][from] && is_short(from)) {
-    n.lane = lanes_linear[to][from];
-    n.kinds[1] = from;
-    memcpy(n.values, &s->scale, sizeof s->scale);
-    n.values[1] = (uint64_t)(int64_t)s->offset;
-    n.count = 2;
+/* Appends a number. Stored integers are little-endian, so the first bytes are the number in any
+ * narrower kind. */
+static void add_number(GlowLaneNumbers *n, GlowKind kind, const void *number, size_t bytes) {
+  n->kinds[n->count] = kind;
+  memcpy(&n->values[n->count++], number, bytes);
+}
+
+/* To a quantized kind: scales of 1 need no division. */
+static void add_divisor(GlowLaneNumbers *n, const GlowLaneScale *s, GlowKind from, GlowKind to) {
+  const float inverse = 1 / s->scale;
+  const int64_t zero = s->offset;
+  n->lane = s->scale == 1 ? lanes_offset[to][from] : lanes_divide[to][from];
+  if (s->scale != 1) {
+    add_number(n, GLOW_KIND_FLOAT, &s->scale, sizeof s->scale);
+    add_number(n, GLOW_KIND_FLOAT, &inverse, sizeof inverse);
   }
+  add_number(n, to, &zero, sizeof zero);
+}
+
+static void add_factor(GlowLaneNumbers *n, const GlowLaneScale *s, GlowKind from, GlowKind to) {
+  const int64_t zero = s->offset;
+  n->lane = lanes_linear[to][from];
+  add_number(n, GLOW_KIND_FLOAT, &s->scale, sizeof s->scale);
+  add_number(n, from, &zero, sizeof zero);
+}
+
+GlowLaneNumbers glow_lane_numbers(const GlowLaneCall *c, GlowKind from, GlowKind to) {
+  GlowLaneNumbers n = {0};
+  const GlowLaneScale *s = c->members;
+  if (!c->lane)
+    add_number(&n, to, c->members, c->bytes);
+  else if (glow_lane_quantizes(c, to) && is_short(to) && GLOW_LANE_SCALE_IS_USUAL(s->scale))
+    add_divisor(&n, s, from, to);
+  else if (to == GLOW_KIND_FLOAT && c->lane == lanes_dequantize[to][from] && is_short(from))
+    add_factor(&n, s, from, to);
   return n;
 }
 

@@ -40,18 +40,17 @@ bool glow_lane_casts(const GlowLaneCall *c, GlowKind from, GlowKind to);
 /* Whether a call makes a quantized element of a kind from a float. */
 bool glow_lane_quantizes(const GlowLaneCall *c, GlowKind to);
 
-/* Numbers that a call has besides operands: a constant, or the scale and the zero point of a
- * conversion. */
+/* Numbers that a call has besides operands: a constant, or the scale, perhaps its reciprocal, and
+ * the zero point of a conversion. */
 typedef struct GlowLaneNumbers {
   uint32_t count;
-  GlowKind kinds[2];
-  uint64_t values[2]; /* as they are stored, in the first bytes */
+  GlowKind kinds[3];
+  uint64_t values[3]; /* as they are stored, in the first bytes */
   uint32_t lane; /* the function that has them as its last operands; 0: the call is a constant */
 } GlowLaneNumbers;
 
 /* The numbers of a call from values of kind `from` to those of kind `to`. None, where as operands
- * they would be slower than as constants: a quotient by a scale that the code knows is a product.
- */
+ * they would be slower than as constants. */
 GlowLaneNumbers glow_lane_numbers(const GlowLaneCall *c, GlowKind from, GlowKind to);
 
 #endif

@@ -9,4 +9,8 @@ typedef struct GlowLaneScale {
   int32_t offset;
 } GlowLaneScale;
 
+/* Whether a scale is neither tiny nor huge: then a quotient by it is a product by its reciprocal,
+ * corrected by the residual. */
+#define GLOW_LANE_SCALE_IS_USUAL(scale) ((scale) > 0x1p-100F && (scale) < 0x1p100F)
+
 #endif

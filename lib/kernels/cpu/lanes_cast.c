@@ -1,9 +1,10 @@
 /* Conversions on lanes: glow_lanes_cast_<to>_<from>, glow_lanes_quantize_<to>_<from> and
  * glow_lanes_dequantize_<to>_<from>; glow_lanes_linear_<to>_<from> are QuantizeLinear and
- * DequantizeLinear with a scale of float, and glow_lanes_offset_<to>_float is the former behind the
- * division. Each rounds, truncates, saturates or wraps once, as Cast and Quantize say. Casts to
- * floats of 8 bits exist from float and double, casts from them only to float; all others take two
- * steps. */
+ * DequantizeLinear with a scale of float, glow_lanes_offset_<to>_float is the former behind the
+ * division, and glow_lanes_divide_<to>_float the former with the reciprocal of the scale, too, both
+ * of them and the zero point the same on all lanes. Each rounds, truncates, saturates or wraps
+ * once, as Cast and Quantize say. Casts to floats of 8 bits exist from float and double, casts from
+ * them only to float; all others take two steps. */
 #define GLOW_BLOCK_FORMS
 #include "lane_scale.h"
 #include "lanes.h"
@@ -343,8 +344,7 @@ static inline uint32_t rounded(float q) {
 
 /* A quotient of at most 17 bits by a scale that all lanes share. No division is needed where the
  * machine has fused multiply-adds: a product by the reciprocal is corrected by its residual, which
- * is exact. No product may leave the range of float: scales that are neither tiny nor huge ensure
- * that. */
+ * is exact. No product may leave the range of float: usual scales ensure that. */
 static inline float quotient(float x, float scale, float inverse) {
 #if GLOW_HAS_FMA
   const float q = x * inverse;
@@ -355,15 +355,21 @@ static inline float quotient(float x, float scale, float inverse) {
 #endif
 }
 
-/* The quotients of a register by one scale, rounded, plus the offset. A narrow kind clamps x first:
+/* A quotient by a scale that all lanes share, rounded, plus the offset. x is clamped first:
  * products of the limits and the scale are rounded once, and their quotients round to the limits
  * again. */
+#define DIVIDE(T, x, scale, inverse, offset, low, high)                                            \
+  (T)(rounded(quotient(                                                                            \
+          bounded(x, ((low) - (float)(offset)) * (scale), ((high) - (float)(offset)) * (scale)),   \
+          scale, inverse)) +                                                                       \
+      (uint32_t)(offset))
+
+/* The same of a register for a narrow kind. */
 #define QUANTIZE_NARROW(T, low, high)                                                              \
-  if (s.scale > 0x1p-100F && s.scale < 0x1p100F && WITHIN(s.offset, low, high)) {                  \
-    const float inverse = 1 / s.scale, least = ((low) - (float)s.offset) * s.scale,                \
-                most = ((high) - (float)s.offset) * s.scale;                                       \
+  if (GLOW_LANE_SCALE_IS_USUAL(s.scale) && WITHIN(s.offset, low, high)) {                          \
+    const float inverse = 1 / s.scale;                                                             \
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
-        (T)(rounded(quotient(bounded(x[l], least, most), s.scale, inverse)) + (uint32_t)s.offset); \
+        DIVIDE(T, x[l], s.scale, inverse, s.offset, low, high);                                    \
     return;                                                                                        \
   }
 #define QUANTIZE_WIDE(T, low, high)
@@ -435,6 +441,39 @@ QUANTIZED(i32, int32_t, INT32_MIN, INT32_MAX, WIDE)
 QUANTIZED(u8, uint8_t, 0, UINT8_MAX, NARROW)
 QUANTIZED(u16, uint16_t, 0, UINT16_MAX, NARROW)
 QUANTIZED(u32, uint32_t, 0, UINT32_MAX, WIDE)
+
+/* Operands 1 to 3 are one element each. */
+#ifdef GLOW_LIBRARY
+#define DIVIDE_BLOCK(k, T)                                                                         \
+  GlowBlockFn glow_block_divide_##k##_float;                                                       \
+  void glow_block_divide_##k##_float(const void *members, int64_t rows, int64_t width,             \
+                                     char *result, int64_t next,                                   \
+                                     const GlowBlockOperand *const *operands) {                    \
+    enum { COUNT = 2 }; /* the first may be the same for a row */                                  \
+    const int64_t last = width - GLOW_VL;                                                          \
+    const GlowLaneScale scale = {*(const float *)(const void *)operands[1]->at,                    \
+                                 *(const T *)(const void *)operands[3]->at};                       \
+    GlowBlockOperand in[COUNT] = {*operands[0], *operands[1]};                                     \
+    (void)members;                                                                                 \
+    BLOCK_LOOPS(BLOCK_ROW(float, 0),                                                               \
+                glow_lanes_quantize_##k##_float(&scale, BLOCK_OUT(T), BLOCK_IN(float, 0)))         \
+  }
+#else
+#define DIVIDE_BLOCK(k, T)
+#endif
+#define DIVIDED(k, T, low, high)                                                                   \
+  void glow_lanes_divide_##k##_float(const void *m, T *restrict r, const float *restrict x,        \
+                                     const float *restrict scale, const float *restrict inverse,   \
+                                     const T *restrict zero) {                                     \
+    (void)m;                                                                                       \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
+        DIVIDE(T, x[l], scale[l], inverse[l], zero[l], low, high);                                 \
+  }                                                                                                \
+  DIVIDE_BLOCK(k, T)
+DIVIDED(i8, int8_t, INT8_MIN, INT8_MAX)
+DIVIDED(i16, int16_t, INT16_MIN, INT16_MAX)
+DIVIDED(u8, uint8_t, 0, UINT8_MAX)
+DIVIDED(u16, uint16_t, 0, UINT16_MAX)
 
 /* An i32 as a float, times another one, quantized: what follows sums of products of bytes. */
 #ifdef GLOW_LIBRARY
