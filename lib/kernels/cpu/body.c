@@ -490,6 +490,13 @@ static void stack_block(const GlowBodyCode *code, Blocks *b, const Sheet *s) {
       store_sheet(&operands[i], s->at[i], b->at[operands[i].block], s);
 }
 
+/* A body of one step, or of limits, that runs on rows of operands where they lie. */
+typedef struct InPlace {
+  GlowBlockFn *function; /* null: limits */
+  const char *members;
+  const GlowBlockOperand *in[GLOW_BODY_INS];
+} InPlace;
+
 /* What all rows share that stack_rows is called for. */
 typedef struct Stack {
   const GlowBodyCode *code;
@@ -498,6 +505,7 @@ typedef struct Stack {
   int64_t loops, loop[ALONG]; /* around the rows: those with more than one step, outermost first */
   bool in_place; /* no element needs room: the body is one step or limits, whose results are put in
                     place */
+  InPlace step;  /* if so */
   char *first[GLOW_BODY_BLOCKS];
 } Stack;
 
@@ -537,13 +545,6 @@ static void move_operands(Stack *k, int64_t d, int64_t steps) {
   }
 }
 
-/* Whether the result is no operand. */
-static bool is_apart(const Stack *k) {
-  bool apart = true;
-  ROLLED for (int64_t i = 1; i < k->code->noperands; i++) apart &= k->first[i] != k->first[0];
-  return apart;
-}
-
 /* How many rows of `width` elements are whole registers. */
 static int64_t rows_of_registers(int64_t width) {
   int64_t rows = GLOW_VL;
@@ -563,11 +564,10 @@ static int64_t rows_at_once(const Stack *k) {
   return high;
 }
 
-/* Puts what a body of limits makes of `rows` rows of `width` elements in place; `b`: what is added
- * to them, or null. */
-static void limit_rows(const GlowBodyCode *code, int64_t rows, int64_t width, char *to,
-                       int64_t next, GlowBlockOperand a, const GlowBlockOperand *b) {
-  const GlowLimits limits = limits_of(code);
+/* Puts what limits make of `rows` rows of `width` elements in place; `b`: what is added to them, or
+ * null. */
+INLINE void limit_rows_in_place(const GlowLimits *limits, int64_t rows, int64_t width, char *to,
+                                int64_t next, GlowBlockOperand a, const GlowBlockOperand *b) {
   const int64_t last = width - GLOW_VL;
   GlowBlockOperand sum = b ? *b : a;
   ROLLED for (int64_t y = 0; y < rows; y++) {
@@ -579,35 +579,53 @@ static void limit_rows(const GlowBodyCode *code, int64_t rows, int64_t width, ch
         GlowVec v = vec_load(x + (at & a.varies));
         if (b)
           v += vec_load(z + (at & sum.varies));
-        vec_store((float *)(void *)to + at, within(v, &limits));
+        vec_store((float *)(void *)to + at, within(v, limits));
       }
     }
     to += next, a.at += a.next, sum.at += sum.next;
   }
 }
 
-/* Runs a body of one step, or of limits, on rows of operands in b->at, where they lie. Rows of the
- * result are `next` bytes apart. */
-static void run_in_place(const GlowBodyCode *code, Blocks *b, int64_t rows, int64_t width, char *to,
-                         int64_t next) {
-  const GlowBodyOperand *operands = glow_body_operands(code);
-  const GlowBodyStep *steps = glow_body_steps(code), *s = steps + code->single;
-  const GlowBlockOperand *in[GLOW_BODY_INS];
-  if (code->clip && code->nsteps != 1) { /* a step alone is a tighter loop */
-    limit_rows(code, rows, width, to, next, b->at[operands[1].block],
-               code->noperands > 2 ? &b->at[operands[2].block] : (const GlowBlockOperand *)0);
-    return;
+static void limit_rows(const GlowBodyCode *code, int64_t rows, int64_t width, char *to,
+                       int64_t next, GlowBlockOperand a, const GlowBlockOperand *b) {
+  const GlowLimits limits = limits_of(code);
+  if (b) {
+    limit_rows_in_place(&limits, rows, width, to, next, a, b);
+  } else {
+    a.varies = -1; /* it is the only operand */
+    limit_rows_in_place(&limits, rows, width, to, next, a, b);
   }
+}
+
+/* Finds the function of a body. Its constants get their places in b->at; the caller says where the
+ * operands are. */
+static void begin_in_place(const GlowBodyCode *code, Blocks *b, InPlace *p) {
+  const GlowBodyStep *steps = glow_body_steps(code), *s = steps + code->single;
+  p->function = (GlowBlockFn *)0;
+  if (code->clip && code->nsteps != 1) /* a step alone is a tighter loop */
+    return;
   ROLLED for (int64_t i = 0; i < code->nsteps; i++) {
     if (!steps[i].lane)
       b->at[steps[i].result] = elements_at((const char *)code + steps[i].members, 0);
   }
-  ROLLED for (int64_t i = 0; i < s->nins; i++) in[i] = s->in[i] < 0 ? &absent : &b->at[s->in[i]];
-  function_of(s)((const char *)code + s->members, rows, width, to, next, in);
+  ROLLED for (int64_t i = 0; i < s->nins; i++) p->in[i] = s->in[i] < 0 ? &absent : &b->at[s->in[i]];
+  p->function = function_of(s), p->members = (const char *)code + s->members;
+}
+
+/* Runs it on `rows` rows of `width` elements. Rows of the result are `next` bytes apart. */
+static void run_in_place(const GlowBodyCode *code, const InPlace *p, const Blocks *b, int64_t rows,
+                         int64_t width, char *to, int64_t next) {
+  const GlowBodyOperand *operands = glow_body_operands(code);
+  if (p->function)
+    p->function(p->members, rows, width, to, next, p->in);
+  else
+    limit_rows(code, rows, width, to, next, b->at[operands[1].block],
+               code->noperands > 2 ? &b->at[operands[2].block] : (const GlowBlockOperand *)0);
 }
 
 /* How the operands of a stack lie whose rows stay where they are. */
-static void begin_in_place(const Stack *k, Blocks *b) {
+static void begin_rows(Stack *k, Blocks *b) {
+  begin_in_place(k->code, b, &k->step);
   ROLLED for (int64_t i = 1; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
     b->at[o->block] =
@@ -615,22 +633,26 @@ static void begin_in_place(const Stack *k, Blocks *b) {
   }
 }
 
-static void run_rows_in_place(const Stack *k, Blocks *b) {
-  ROLLED for (int64_t i = 1; i < k->code->noperands; i++) b->at[k->operands[i].block].at =
-      k->first[i];
-  run_in_place(k->code, b, k->rows, k->width, k->first[0],
-               k->operands[0].stride[k->down] * k->operands[0].bytes);
+/* Runs a stack where its rows are, unless an operand is the result. */
+static bool run_rows_in_place(const Stack *k, Blocks *b) {
+  bool apart = true;
+  ROLLED for (int64_t i = 1; i < k->code->noperands; i++) {
+    apart &= k->first[i] != k->first[0];
+    b->at[k->operands[i].block].at = k->first[i];
+  }
+  if (apart)
+    run_in_place(k->code, &k->step, b, k->rows, k->width, k->first[0],
+                 k->operands[0].stride[k->down] * k->operands[0].bytes);
+  return apart;
 }
 
 /* The rows of a stack at one place of the loops around them. Rows shorter than a register are
  * packed: a row of 4 channels is less work than what leads to it. Long ones are cut, unless none of
  * their elements needs room. */
 static void stack_rows(Stack *k, Blocks *b) {
-  k->in_place = k->in_place && is_apart(k);
-  if (k->in_place) {
-    run_rows_in_place(k, b);
+  k->in_place = k->in_place && run_rows_in_place(k, b);
+  if (k->in_place)
     return;
-  }
   const int64_t high = rows_at_once(k), most = k->code->most;
   Sheet s;
   s.down = k->down;
@@ -663,7 +685,9 @@ static void stack_line(const GlowBodyCode *code, Blocks *b, void *const *env, in
     b->at[o->block] = (GlowBlockOperand){at, -(o->step != 0), 0};
   }
   if (in_place && varies) {
-    run_in_place(code, b, 1, all, result, 0);
+    InPlace step;
+    begin_in_place(code, b, &step);
+    run_in_place(code, &step, b, 1, all, result, 0);
     return;
   }
   b->rows = 1, b->last_next = 0;
@@ -717,7 +741,7 @@ void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin
     last[0] = end;
   find_operands(&k, env, begin);
   if (k.in_place)
-    begin_in_place(&k, &b);
+    begin_rows(&k, &b);
   do {
     stack_rows(&k, &b);
     for (d = k.loops - 1; d >= 0 && ++place[d] == last[d]; d--) {

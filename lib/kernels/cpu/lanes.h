@@ -27,9 +27,9 @@
 /* In library code each function of lanes gets a caller that works on blocks, a GlowBlockFn. */
 #ifdef GLOW_LIBRARY
 #include "kernels/library.h"
-/* `count` operands. They are copied, since a result of bytes may alias anything. rows: a BLOCK_ROW
- * for each of them. */
-#define GLOW_BLOCK(name, count, rows_of, call)                                                     \
+/* `count` operands. They are copied, since a result of bytes may alias anything. `begin` may
+ * return; rows: a BLOCK_ROW for each of them. */
+#define BLOCK_FUNCTION(name, count, begin, rows_of, call)                                          \
   GlowBlockFn glow_block_##name;                                                                   \
   void glow_block_##name(const void *members, int64_t rows, int64_t width, char *result,           \
                          int64_t next, const GlowBlockOperand *const *operands) {                  \
@@ -37,8 +37,9 @@
     const int64_t last = width - GLOW_VL;                                                          \
     GlowBlockOperand in[COUNT];                                                                    \
     UNROLL for (int i = 0; i < COUNT; i++) in[i] = *operands[i];                                   \
-    BLOCK_FORMS(rows_of, call)                                                                     \
+    begin BLOCK_FORMS(rows_of, call)                                                               \
   }
+#define GLOW_BLOCK(name, count, rows_of, call) BLOCK_FUNCTION(name, count, , rows_of, call)
 /* What a row of operand i is read from: its elements, or copies of the one that all of them are, 0
  * if it is absent. A single operand has elements. Where a loop knows that an operand does not vary,
  * its copies are a register. */
@@ -59,8 +60,7 @@
 #define BLOCK_LOOPS(rows_of, call)                                                                 \
   ROLLED for (int64_t y = 0; y < rows; y++) {                                                      \
     int64_t at = 0;                                                                                \
-    rows_of BLOCK_ROW_LOOP(ROLLED, call)                                                           \
-    result += next;                                                                                \
+    rows_of BLOCK_ROW_LOOP(ROLLED, call) result += next;                                           \
     UNROLL for (int i = 0; i < COUNT; i++) in[i].at += in[i].next;                                 \
   }
 /* Rows of whole registers. */
@@ -71,30 +71,85 @@
     result += next;                                                                                \
     UNROLL for (int i = 0; i < COUNT; i++) in[i].at += in[i].next;                                 \
   }
-/* GLOW_BLOCK_FORMS: there are loops more, which know that the first operand varies alone, or that
- * all vary. */
+/* Rows of one register. */
+#define BLOCK_ROWS(rows_of, call)                                                                  \
+  ROLLED for (int64_t y = 0; y < rows; y++) {                                                      \
+    int64_t at = 0;                                                                                \
+    rows_of call;                                                                                  \
+    result += next;                                                                                \
+    UNROLL for (int i = 0; i < COUNT; i++) in[i].at += in[i].next;                                 \
+  }
+/* There are loops more, which know what varies: all operands of three or more but the last, and, if
+ * GLOW_BLOCK_FORMS is defined, the first one alone, or all. */
 #ifdef GLOW_BLOCK_FORMS
+enum { BLOCK_HAS_FORMS = 1 };
+#else
+enum { BLOCK_HAS_FORMS = 0 };
+#endif
+#define BLOCK_VARY(i, which) UNROLL for (int i = 0; i < COUNT; i++) in[i].varies = (which) ? -1 : 0;
 #define BLOCK_FORMS(rows_of, call)                                                                 \
-  int64_t others = ~in[0].varies, all = in[0].varies;                                              \
+  int64_t others = ~in[0].varies, all = in[0].varies, front = all & ~in[COUNT - 1].varies;         \
   UNROLL for (int i = 1; i < COUNT; i++) others |= in[i].varies;                                   \
   UNROLL for (int i = 1; i < COUNT; i++) all &= in[i].varies;                                      \
-  if (COUNT > 1 && !others) {                                                                      \
-    UNROLL for (int i = 0; i < COUNT; i++) in[i].varies = i ? 0 : -1;                              \
+  UNROLL for (int i = 1; i < COUNT - 1; i++) front &= in[i].varies;                                \
+  if (BLOCK_HAS_FORMS && COUNT > 1 && !others) {                                                   \
+    BLOCK_VARY(i, !i)                                                                              \
     BLOCK_LOOPS(rows_of, call)                                                                     \
-  } else if (COUNT > 1 && all && width % GLOW_VL == 0) {                                           \
-    UNROLL for (int i = 0; i < COUNT; i++) in[i].varies = -1;                                      \
+  } else if (BLOCK_HAS_FORMS && COUNT > 3 && all && width == GLOW_VL) {                            \
+    BLOCK_VARY(i, 1)                                                                               \
+    BLOCK_ROWS(rows_of, call)                                                                      \
+  } else if (BLOCK_HAS_FORMS && COUNT > 1 && all && width % GLOW_VL == 0) {                        \
+    BLOCK_VARY(i, 1)                                                                               \
+    BLOCK_REGISTERS(rows_of, call)                                                                 \
+  } else if (COUNT > 2 && front && width % GLOW_VL == 0) {                                         \
+    BLOCK_VARY(i, i < COUNT - 1)                                                                   \
     BLOCK_REGISTERS(rows_of, call)                                                                 \
   } else {                                                                                         \
     BLOCK_LOOPS(rows_of, call)                                                                     \
   }
-#else
-#define BLOCK_FORMS(rows_of, call) BLOCK_LOOPS(rows_of, call)
-#endif
+/* Rows of few registers of which one operand alone has its own are done in columns of a register:
+ * the other operands are read once for a column. columns: a BLOCK_COLUMN for each operand, downs: a
+ * BLOCK_DOWN. */
+enum { BLOCK_COLUMNS = 4 };
+#define GLOW_BLOCK_COLUMNS(name, count, rows_of, call, TO, columns, downs)                         \
+  BLOCK_FUNCTION(                                                                                  \
+      name, count, int moves = 0; /* bit i: operand i does from row to row */                      \
+      UNROLL for (int i = 0; i < COUNT; i++) moves |= (in[i].next != 0) << i;                      \
+      if (rows > 1 && width <= BLOCK_COLUMNS * GLOW_VL && !(moves & (moves - 1))) {                \
+        int64_t at = 0;                                                                            \
+        BLOCK_ROW_LOOP(ROLLED, {                                                                   \
+          char *to = result + at * (int64_t)sizeof(TO);                                            \
+          columns downs                                                                            \
+        })                                                                                         \
+        return;                                                                                    \
+      },                                                                                           \
+      rows_of, call)
+/* column##i: what a column reads of a row of operand i, which is at down##i. */
+#define BLOCK_COLUMN(T, i)                                                                         \
+  T column##i[GLOW_VL];                                                                            \
+  const char *down##i = in[i].at + (at & in[i].varies) * (int64_t)sizeof(T);                       \
+  if (in[i].varies)                                                                                \
+    BLOCK_READ_ROW(T, i)                                                                           \
+  else                                                                                             \
+    BLOCK_READ_ONE(T, i)
+#define BLOCK_READ_ROW(T, i) __builtin_memcpy(column##i, down##i, sizeof column##i);
+#define BLOCK_READ_ONE(T, i)                                                                       \
+  {                                                                                                \
+    const T only = *(const T *)(const void *)down##i;                                              \
+    UNROLL for (int l = 0; l < GLOW_VL; l++) column##i[l] = only;                                  \
+  }
+/* The loops down a column where operand i moves. */
+#define BLOCK_DOWN(T, i, call)                                                                     \
+  if (moves == 1 << i && in[i].varies)                                                             \
+    BLOCK_DOWN_LOOP(i, BLOCK_READ_ROW(T, i), call)                                                 \
+  else if (moves == 1 << i)                                                                        \
+  BLOCK_DOWN_LOOP(i, BLOCK_READ_ONE(T, i), call)
+#define BLOCK_DOWN_LOOP(i, read, call)                                                             \
+  ROLLED for (int64_t y = 0; y < rows; y++, to += next, down##i += in[i].next) { read call; }
 #define GLOW_LANES_FUNCTION                                                                        \
   static inline __attribute__((always_inline, flatten)) /* in that caller */
 #define BLOCK_OUT(T) (T *)(void *)result + at
-#define BLOCK_IN(T, i)                                                                             \
-  (const T *)(const void *)from##i + (COUNT > 1 ? at & in[i].varies : at)
+#define BLOCK_IN(T, i) (const T *)(const void *)from##i + (COUNT > 1 ? at & in[i].varies : at)
 /* Of one operand, with a function for the registers of a turn; what is left of a row are one or
  * more registers, the last of which may overlap the ones before it. */
 #if GLOW_VL >= 8
@@ -108,6 +163,7 @@
 #endif
 #else
 #define GLOW_BLOCK(name, count, rows_of, call)
+#define GLOW_BLOCK_COLUMNS(name, count, rows_of, call, TO, columns, downs)
 #define GLOW_BLOCK_TURNS(name, rows_of, call, turn)
 #define GLOW_LANES_FUNCTION
 #endif
