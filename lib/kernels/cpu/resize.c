@@ -48,14 +48,21 @@ INLINE void fill_bytes(const GlowResizeParams *p, char *to, int64_t count) {
 }
 
 typedef uint32_t Eight __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint32_t Four __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Each of n elements twice, eight at a time. */
+/* Each of n elements twice, eight at a time, then four: who reads a register of the result finds
+ * what one store has written. */
 INLINE void double_row(const char *from, char *to, int64_t n) {
   int64_t i = 0;
   ROLLED for (; i + 8 <= n; i += 8) {
     const Eight v = *(const Eight *)(from + 4 * i);
     *(Eight *)(to + 8 * i) = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3);
     *(Eight *)(to + 8 * i + 32) = __builtin_shufflevector(v, v, 4, 4, 5, 5, 6, 6, 7, 7);
+  }
+  if (i + 4 <= n) {
+    const Four v = *(const Four *)(from + 4 * i);
+    *(Eight *)(to + 8 * i) = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3);
+    i += 4;
   }
   ROLLED for (; i < n; i++) {
     uint64_t both;
