@@ -67,7 +67,8 @@ INLINE void fetch_row(const GlowGatherParams *p, const char *row) {
   }
 typedef uint32_t Four __attribute__((may_alias, aligned(1)));
 
-/* rows: any. lines: one index each. fours: of 4 bytes, which lie side by side. */
+/* rows: any. lines: one index each. fours: of 4 bytes, which lie side by side; `plain`: no index is
+ * negative. */
 #define GATHER_ROWS(kind, I)                                                                       \
   INLINE void rows_##kind(const GlowGatherParams *p, int64_t run, int64_t length, char *to,        \
                           const char *from, const I *at, int64_t count) {                          \
@@ -78,9 +79,14 @@ typedef uint32_t Four __attribute__((may_alias, aligned(1)));
     const int64_t run = p->run, length = 1;                                                        \
     BY_RUN(run, EACH_ROW)                                                                          \
   }                                                                                                \
-  INLINE void fours_##kind(const GlowGatherParams *p, char *to, const char *from, const I *at,     \
-                           int64_t count) {                                                        \
-    const int64_t limit = p->limit[0];                                                             \
+  INLINE bool plain_##kind(const I *at, int64_t count) {                                           \
+    I all = 0;                                                                                     \
+    _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < count; i++) all |= at[i];      \
+    return all >= 0;                                                                               \
+  }                                                                                                \
+  INLINE void fours_##kind(bool plain, const GlowGatherParams *p, char *to, const char *from,      \
+                           const I *at, int64_t count) {                                           \
+    const int64_t limit = plain ? 0 : p->limit[0];                                                 \
     const Four *x = (const Four *)(const void *)from;                                              \
     Four *y = (Four *)(void *)to;                                                                  \
     int64_t r = 0;                                                                                 \
@@ -97,6 +103,9 @@ GATHER_ROWS(i64, int64_t)
                           int64_t end, char *scratch) {                                            \
     const GlowGatherParams copied = *params, *const p = &copied; /* results may alias params */    \
     (void)scratch;                                                                                 \
+    const bool fours = p->length == 1 && p->run == 4 && p->stride[0] == 4;                         \
+    const bool plain =                                                                             \
+        fours && p->shared && plain_##kind(GLOW_GATHER_PTRS(ptrs).indices, p->group);              \
     int64_t block = begin ? begin / p->group : 0, first = begin ? begin % p->group : 0;            \
     ROLLED for (int64_t u = begin, count; u < end; u += count, block++, first = 0) {               \
       const int64_t left = p->group - first;                                                       \
@@ -105,8 +114,10 @@ GATHER_ROWS(i64, int64_t)
       char *to = (char *)all.y + u * p->run;                                                       \
       const char *from = (const char *)all.x + block * p->group_stride;                            \
       const I *at = (const I *)all.indices + (p->shared ? first : u) * p->length;                  \
-      if (p->length == 1 && p->run == 4 && p->stride[0] == 4)                                      \
-        fours_##kind(p, to, from, at, count);                                                      \
+      if (plain)                                                                                   \
+        fours_##kind(true, p, to, from, at, count);                                                \
+      else if (fours)                                                                              \
+        fours_##kind(false, p, to, from, at, count);                                               \
       else if (p->length == 1 && p->run == 4)                                                      \
         rows_##kind(p, 4, 1, to, from, at, count);                                                 \
       else if (p->length == 2 && p->run == 4)                                                      \
