@@ -94,19 +94,25 @@ INLINE void block_32(Unit32 *y, int64_t to_step, const Unit32 *x, int64_t from_s
 /* A stripe's loops over blocks. In library code they are functions, so that steps stay in general
  * registers. */
 #ifdef GLOW_LIBRARY
+enum { IN_LIBRARY = 1 };
 #define LOOPS static __attribute__((noinline))
 #else
+enum { IN_LIBRARY = 0 };
 #define LOOPS INLINE
 #endif
 
 /* R, C: rows and columns of a block. */
 #define TRANSPOSE(bits, R, C)                                                                      \
-  /* A whole stripe, rows of blocks one after the other. */                                        \
-  LOOPS void near_##bits(Unit##bits *to, int64_t next_to, const Unit##bits *from,                  \
-                         int64_t next_from, int64_t rows) {                                        \
-    ROLLED for (int64_t r = 0; r < rows; r += R, to += R, from += R * next_from) {                 \
-      UNROLL for (int c = 0; c < GLOW_TRANSPOSE_TILE; c += C)                                      \
-          block_##bits(to + c * next_to, next_to, from + c, next_from);                            \
+  /* Whole stripes, rows of blocks one after the other. */                                         \
+  LOOPS void near_##bits(Unit##bits *y, int64_t next_to, const Unit##bits *x, int64_t next_from,   \
+                         int64_t rows, int64_t stripes) {                                          \
+    ROLLED for (int64_t s = 0; s < stripes; s++) {                                                 \
+      Unit##bits *to = y + s * GLOW_TRANSPOSE_TILE * next_to;                                      \
+      const Unit##bits *from = x + s * GLOW_TRANSPOSE_TILE;                                        \
+      ROLLED for (int64_t r = 0; r < rows; r += R, to += R, from += R * next_from) {               \
+        UNROLL for (int c = 0; c < GLOW_TRANSPOSE_TILE; c += C)                                    \
+            block_##bits(to + c * next_to, next_to, from + c, next_from);                          \
+      }                                                                                            \
     }                                                                                              \
   }                                                                                                \
   /* `columns` lines of the result, `rows` elements of each. */                                    \
@@ -124,7 +130,7 @@ INLINE void block_32(Unit32 *y, int64_t to_step, const Unit32 *x, int64_t from_s
     const int64_t rows_r = rows / R * R, columns_c = count / C * C;                                \
     const int64_t next_to = p->column_to, next_from = p->row_from;                                 \
     if (next_to * bits / 8 < FAR && count == GLOW_TRANSPOSE_TILE) {                                \
-      near_##bits(y, next_to, x, next_from, rows_r);                                               \
+      near_##bits(y, next_to, x, next_from, rows_r, 1);                                            \
     } else {                                                                                       \
       const int64_t line = (next_from * bits / 8 <= CLOSE ? 4 * LINE : LINE) * 8 / bits;           \
       const int64_t most = next_to * bits / 8 < FAR ? R : line;                                    \
@@ -149,11 +155,19 @@ INLINE void block_32(Unit32 *y, int64_t to_step, const Unit32 *x, int64_t from_s
     Unit##bits *y = GLOW_TRANSPOSE_PTRS(ptrs).y;                                                   \
     const Unit##bits *x = GLOW_TRANSPOSE_PTRS(ptrs).x;                                             \
     (void)scratch;                                                                                 \
-    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
-      const int64_t rest = p.columns - column;                                                     \
-      stripe_##bits(&p, y + at.to + column * p.column_to, x + at.from + column,                    \
-                    rest < GLOW_TRANSPOSE_TILE ? rest : GLOW_TRANSPOSE_TILE);                      \
-      column += GLOW_TRANSPOSE_TILE;                                                               \
+    const bool near = IN_LIBRARY && p.column_to * bits / 8 < FAR && p.rows % R == 0;               \
+    ROLLED for (int64_t u = begin, stripes; u < end; u += stripes) {                               \
+      const int64_t rest = p.columns - column, whole = near ? rest / GLOW_TRANSPOSE_TILE : 0;      \
+      Unit##bits *to = y + at.to + column * p.column_to;                                           \
+      const Unit##bits *from = x + at.from + column;                                               \
+      stripes = whole < end - u ? whole : end - u;                                                 \
+      if (stripes > 1) {                                                                           \
+        near_##bits(to, p.column_to, from, p.row_from, p.rows, stripes);                           \
+      } else {                                                                                     \
+        stripe_##bits(&p, to, from, rest < GLOW_TRANSPOSE_TILE ? rest : GLOW_TRANSPOSE_TILE);      \
+        stripes = 1;                                                                               \
+      }                                                                                            \
+      column += stripes * GLOW_TRANSPOSE_TILE;                                                     \
       if (column >= p.columns) {                                                                   \
         column = 0;                                                                                \
         next_place(GLOW_TRANSPOSE_DIMS, p.n, p.to, p.from, &at);                                   \
