@@ -8,7 +8,8 @@
  *
  * Slice and Split are read in place likewise. A reshape in between becomes a view with other
  * strides, if there are such strides. Readers that move elements, and all writers, need contiguous
- * rows; element-wise instructions need long contiguous rows (LONG_ROW). A Relayout needs what it
+ * rows; element-wise instructions, and the epilogue of a product, need long contiguous rows
+ * (LONG_ROW). A Relayout needs what it
  * blocks to be contiguous: it puts channels that lie side by side into blocks of channels, or back,
  * without the Transpose. What is read must stay as it is until it is read for the last time; what
  * is written must not be touched from its new writer on. */
@@ -207,7 +208,9 @@ static bool takes_strides(const GlowUse *u, const Strided *s) {
   if (u == &n->pred || u->qual != GLOW_QUAL_IN)
     return false;
   uint32_t i = (uint32_t)(u - n->operands);
-  if (i < n->nouts || i >= n->noperands - n->nextra)
+  if (i >= n->noperands - n->nextra)
+    return n->op == GLOW_OP_MAT_MUL && has_long_rows(s);
+  if (i < n->nouts)
     return false;
   const GlowOpDesc *d = glow_node_desc(n);
   if (n->op == GLOW_OP_RELAYOUT && has_blocks(s, glow_node_out(n, 0)))
