@@ -11,6 +11,8 @@ enum {
   GLOW_BODY_BLOCKS = 255,   /* of a body at most, and operands of a stack */
   GLOW_BODY_ROOM = 32768,   /* bytes for all blocks of a body */
   GLOW_BODY_LANES = 16,     /* no register has more */
+  GLOW_BODY_FEW = 128,      /* elements of a short row at most */
+  GLOW_BODY_MOST = 32,      /* blocks of a body at most that takes short rows without calls */
   GLOW_BODY_PAIRS = 1 << 16 /* numbers of functions from here on are those of pairs */
 };
 
@@ -32,6 +34,24 @@ enum {
   GLOW_BODY_SCALE_U8
 };
 
+/* The steps of floats that a short row takes without a call. Behind those with a name of their own:
+ * the pairs of floats in their order, then a b + c d and a b - c d. */
+enum {
+  GLOW_FEW_NONE,
+  GLOW_FEW_CONSTANT,
+  GLOW_FEW_ADD,
+  GLOW_FEW_SUB,
+  GLOW_FEW_MUL,
+  GLOW_FEW_DIV,
+  GLOW_FEW_SIGMOID,
+  GLOW_FEW_TANH,
+  GLOW_FEW_EXP,
+  GLOW_FEW_RELU,
+  GLOW_FEW_PAIR,
+  GLOW_FEW_ADD_PRODUCTS = GLOW_FEW_PAIR + GLOW_PAIR_FIRST * GLOW_PAIR_SECOND,
+  GLOW_FEW_SUB_PRODUCTS
+};
+
 /* One call of a function on blocks. A value has a block until its last reader is done;
  * then another value may have that block. */
 typedef struct GlowBodyStep {
@@ -41,6 +61,7 @@ typedef struct GlowBodyStep {
   int64_t read;    /* of an element of the first operand */
   int64_t result;
   int64_t nins, in[GLOW_BODY_INS]; /* blocks; -1: absent */
+  int64_t few;                     /* GLOW_FEW_... */
 } GlowBodyStep;
 
 typedef struct GlowBodyOperand {
@@ -64,6 +85,8 @@ typedef struct GlowBodyCode {
   int64_t line;   /* stacks: elements of a unit, if all loops together are one, in which an operand
                      is elements side by side or a single one; 0: they are not */
   int64_t single; /* stacks: number of the only step that is no constant, the result; -1: none */
+  int64_t few; /* whether short rows need no calls: all steps are among GLOW_FEW_..., of values that
+                  are few. Then a constant is as many copies as a register has lanes */
   int64_t most, pitch; /* stacks: elements of a block, whole registers, and its bytes */
   int64_t acc, result; /* blocks of an epilogue's parameter 0 and of its result, floats */
 } GlowBodyCode;

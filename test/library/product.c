@@ -60,9 +60,10 @@ void case_matmul(Program *p) {
     t.a.dims[rows + 1] = t.b.dims[t.b.rank - 2] = draw_in(p, 257, 600);
   if (t.a.dims[rows + 1] > 256 && t.a.rank == 2 && draw(p, 4) == 0)
     t.a.dims[0] = t.c.dims[0] = draw_in(p, 100, 300);
-  if (draw(p, 8) == 0) { /* one row by several panels */
+  if (draw(p, 8) == 0) { /* one row by a few registers or several panels */
     t.a.dims[rows] = t.c.dims[rows] = 1;
-    t.b.dims[t.b.rank - 1] = t.c.dims[rows + 1] = draw_in(p, 60, 300);
+    t.b.dims[t.b.rank - 1] = t.c.dims[rows + 1] =
+        draw(p, 2) ? draw_in(p, 1, 130) : draw_in(p, 60, 300);
   }
   bool packed = t.b.rank == 2 && t.b.dims[0] > 1 && draw(p, 2);
   if (packed) {

@@ -157,6 +157,11 @@ Epilogue draw_epilogue(Program *p) {
       {ACC_BOTH IS("0", "Mul(%c, %a)") IS("1", "Add(%0, %s)")
            IS("2", "LeakyRelu(%1)") " yield %2 }\n",
        SAME_SHAPE | EACH_CHANNEL},
+      {ACC_AND IS("0", "Add(%s, %a)") IS("1", "Sigmoid(%0)") " yield %1 }\n", SAME_SHAPE},
+      {ACC_BOTH IS("0", "Add(%a, %c)") IS("1", "Mul(%s, %0)") IS("2", "Tanh(%1)")
+           IS("one", "Splat() {value = 1.0}") IS("3", "Sub(%one, %s)") IS("4", "Mul(%3, %2)")
+               IS("5", "Mul(%s, %c)") IS("6", "Add(%4, %5)") " yield %6 }\n",
+       SAME_SHAPE | EACH_CHANNEL},
   };
 #undef ACC
 #undef ACC_AND

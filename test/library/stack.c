@@ -223,6 +223,30 @@ static void put_products(Program *p) {
   put(p, "      yield %%2%s\n    }\n", two ? ", %0" : "");
 }
 
+/* A cell of a recurrent network, whose state may be updated in place, and which rows of a few
+ * registers take without calls. */
+static void put_cell(Program *p) {
+  const Shape y = draw_result(p, GLOW_KIND_FLOAT), b = draw_operand(p, &y, GLOW_KIND_FLOAT);
+  const int state = declare(p, &y), out = declare(p, &y), gate = declare(p, &y);
+  put(p, "  stack @out @v%d, @out @v%d", state, out);
+  put(p, ", @in @v%d, @in @v%d", draw(p, 2) ? state : declare(p, &y), gate);
+  put(p, ", @in @v%d {", draw(p, 2) ? declare(p, &b) : gate);
+  put_shards(p);
+  put(p,
+      "    ^body(%%c : float<>, %%f : float<>, %%i : float<>) = {\n"
+      "      %%0 = Sigmoid(%%f) : float<>\n"
+      "      %%1 = Mul(%%0, %%c) : float<>\n"
+      "      %%2 = %s(%%i) : float<>\n",
+      draw(p, 2) ? "Tanh" : "Relu");
+  put(p, "      %%3 = Mul(%%i, %%2) : float<>\n"
+         "      %%4 = Add(%%1, %%3) : float<>\n"
+         "      %%one = Splat() {value = 1.0} : float<>\n"
+         "      %%5 = Exp(%%4) : float<>\n"
+         "      %%6 = Sub(%%one, %%0) : float<>\n"
+         "      %%7 = Mul(%%6, %%5) : float<>\n"
+         "      yield %%4, %%7\n    }\n");
+}
+
 /* A cube in double; at times the square, or the sum of all powers. */
 static void put_cube(Program *p) {
   const Shape y = draw_result(p, GLOW_KIND_FLOAT), x = draw_operand(p, &y, GLOW_KIND_FLOAT);
@@ -277,9 +301,9 @@ static void put_sum(Program *p) {
 }
 
 void case_stack(Program *p) {
-  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear, put_pair,
-                                put_scale,    put_products, put_cube,     put_sum,    put_operator,
-                                put_operator, put_operator, put_operator};
+  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear,  put_pair,
+                                put_scale,    put_products, put_cube,     put_sum,     put_cell,
+                                put_operator, put_operator, put_operator, put_operator};
   cases[draw(p, sizeof cases / sizeof *cases)](p);
 }
 

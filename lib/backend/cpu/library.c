@@ -189,18 +189,61 @@ static void fill_operands(const GlowWork *w, const GlowBody *body, const Blocks 
   }
 }
 
-static size_t room_of(const GlowLaneCall *c) { return ((size_t)c->bytes + 15) / 16 * 16; }
+/* How a short row takes a call: GLOW_FEW_... */
+static int64_t few_of(const GlowLaneCall *c) {
+  static const struct {
+    GlowOp op;
+    int64_t few;
+  } own[] = {{GLOW_OP_ADD, GLOW_FEW_ADD},         {GLOW_OP_SUB, GLOW_FEW_SUB},
+             {GLOW_OP_MUL, GLOW_FEW_MUL},         {GLOW_OP_DIV, GLOW_FEW_DIV},
+             {GLOW_OP_SIGMOID, GLOW_FEW_SIGMOID}, {GLOW_OP_TANH, GLOW_FEW_TANH},
+             {GLOW_OP_EXP, GLOW_FEW_EXP},         {GLOW_OP_RELU, GLOW_FEW_RELU}};
+  if (!c->lane)
+    return GLOW_FEW_CONSTANT;
+  if (c->lane == GLOW_BODY_ADD_PRODUCTS)
+    return GLOW_FEW_ADD_PRODUCTS;
+  if (c->lane == GLOW_BODY_SUB_PRODUCTS)
+    return GLOW_FEW_SUB_PRODUCTS;
+  if (c->lane >= GLOW_BODY_PAIRS && c->lane < GLOW_BODY_PAIRS + GLOW_PAIR_FIRST * GLOW_PAIR_SECOND)
+    return GLOW_FEW_PAIR + c->lane - GLOW_BODY_PAIRS;
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (calls(c, own[i].op))
+      return own[i].few;
+  return GLOW_FEW_NONE;
+}
+
+/* Whether short rows need no calls. */
+static bool takes_few(const GlowWork *w, const GlowBody *body, const Blocks *b) {
+  for (uint32_t v = 0; v < body->nparams + body->ncalls; v++)
+    if (body->kinds[v] != GLOW_KIND_FLOAT)
+      return false;
+  for (uint32_t k = 0; k < body->ncalls; k++)
+    if (few_of(&body->calls[k]) == GLOW_FEW_NONE)
+      return false;
+  for (uint32_t i = 0; i < w->noperands; i++) {
+    const int64_t step = w->operands[i].stride[GLOW_OPERAND_DIMS - 1];
+    if (step != 0 && step != 1)
+      return false;
+  }
+  return body->ncalls && b->numbers <= GLOW_BODY_MOST;
+}
+
+/* Bytes of a call's members; `copies` of a constant. */
+static size_t room_of(const GlowLaneCall *c, size_t copies) {
+  return ((size_t)c->bytes * (c->lane ? 1 : copies) + 15) / 16 * 16;
+}
 
 /* Members are appended to `all`, a body's bytes so far. */
-static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *steps, char *all,
-                       size_t *size) {
+static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *steps, size_t copies,
+                       char *all, size_t *size) {
   for (uint32_t k = 0; k < body->ncalls; k++) {
     const GlowLaneCall *c = &body->calls[k];
     GlowBodyStep *s = &steps[k];
     *s = (GlowBodyStep){.lane = c->lane,
                         .bytes = glow_kind_info[body->kinds[body->nparams + k]].bits / 8,
                         .result = b->of[body->nparams + k],
-                        .nins = c->nins};
+                        .nins = c->nins,
+                        .few = few_of(c)};
     if (c->nins && c->ins[0] != GLOW_BODY_ABSENT)
       s->read = glow_kind_info[body->kinds[c->ins[0]]].bits / 8;
     for (uint32_t i = 0; i < c->nins; i++)
@@ -208,8 +251,9 @@ static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *step
     if (!c->bytes)
       continue;
     s->members = (int64_t)*size;
-    memcpy(all + *size, c->members, c->bytes);
-    *size += room_of(c);
+    for (size_t i = 0; i < (c->lane ? 1 : copies); i++)
+      memcpy(all + *size + i * c->bytes, c->members, c->bytes);
+    *size += room_of(c, copies);
   }
 }
 
@@ -269,6 +313,8 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   code.blocks = blocks.count;
   size_blocks(body, &code);
   code.single = single_step(body);
+  code.few = takes_few(w, body, &blocks);
+  const size_t copies = code.few ? GLOW_BODY_LANES : 1;
   if (w->form != GLOW_BODY_STEPS) {
     code.acc = blocks.of[0];
     code.result = blocks.of[body->results[0]];
@@ -276,12 +322,12 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   size_t operands = sizeof code, steps = operands + w->noperands * sizeof(GlowBodyOperand);
   size_t size = (steps + body->ncalls * sizeof(GlowBodyStep) + 15) / 16 * 16, room = size;
   for (uint32_t k = 0; k < body->ncalls; k++)
-    room += room_of(&body->calls[k]);
+    room += room_of(&body->calls[k], copies);
   char *all = glow_arena_alloc(b->arena, room);
   fill_operands(w, body, &blocks, (GlowBodyOperand *)(void *)(all + operands));
   if (w->form == GLOW_BODY_STEPS)
     code.line = find_line(w, (GlowBodyOperand *)(void *)(all + operands));
-  fill_steps(body, &blocks, (GlowBodyStep *)(void *)(all + steps), all, &size);
+  fill_steps(body, &blocks, (GlowBodyStep *)(void *)(all + steps), copies, all, &size);
   memcpy(all, &code, sizeof code);
   return glow_image_add(b, all, size);
 }

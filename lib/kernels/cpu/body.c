@@ -378,6 +378,8 @@ void glow_body_store(float *sums, int64_t count, int64_t width, void *const *env
     limit_sums(&s, env, place, GLOW_BODY_DIMS, column);
     return;
   }
+  if (GLOW_HAS_FMA && glow_body_few_store(sums, count, width, env, place, to, next, n))
+    return;
   glow_body_rows(sums, count, width, env, place, GLOW_BODY_DIMS, column);
   limit_rows_of(s, false, (const GlowLimits *)0, (const float *)0, 0, 0, 0);
 }
@@ -723,11 +725,17 @@ void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin
   const GlowBodyCode *code = env[0];
   Blocks b;
   b.room = room, b.pitch = code->pitch;
+  if (GLOW_HAS_FMA && code->line && code->few && (end - begin) * code->line <= GLOW_BODY_FEW) {
+    glow_body_few_line(env, begin * code->line, end * code->line);
+    return;
+  }
   if (code->line) {
     stack_line(code, &b, env, begin * code->line, end * code->line);
     return;
   }
   const bool flat = p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1;
+  if (GLOW_HAS_FMA && flat && code->few && glow_body_few_sheet(p, env, begin, end))
+    return;
   Stack k;
   k.code = code, k.operands = glow_body_operands(code), k.loops = 0;
   k.rows = flat ? end - begin : p->n[4], k.width = p->n[5], k.down = flat ? 0 : 4;

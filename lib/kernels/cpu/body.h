@@ -30,6 +30,17 @@ void glow_body_store(float *sums, int64_t count, int64_t width, void *const *env
                      const int64_t *place, float *to, int64_t next, int64_t n);
 /* Whether rows of `width` sums have room. */
 bool glow_body_fits(void *const *env, int64_t width);
+/* Bodies of floats on rows of a few registers, where GLOW_HAS_FMA (body_few.c). */
+/* What glow_body_store does, if the body takes short rows and all sums together are one of them;
+ * otherwise false. */
+bool glow_body_few_store(const float *sums, int64_t count, int64_t width, void *const *env,
+                         const int64_t *place, float *to, int64_t next, int64_t n);
+/* Elements [first, end) of a stack that takes short rows and whose loops are one; at most
+ * GLOW_BODY_FEW of them. */
+void glow_body_few_line(void *const *env, int64_t first, int64_t end);
+/* Units [begin, end) of a stack that takes short rows and has no loops but the first and the last
+ * one; false if these are too many elements. */
+bool glow_body_few_sheet(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end);
 /* A stack: units [begin, end) of the loops around the body in env[0]. Results are stored when a
  * block is done, so they may lie where an operand is. */
 void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end);

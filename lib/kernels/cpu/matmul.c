@@ -325,6 +325,53 @@ static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, c
   return true;
 }
 
+/* One row by `count` registers of columns, a literal, whose chains do not wait for each other. */
+INLINE void row_sums(int count, const GlowMatmulParams *s, const Product *x, float *sums) {
+  const int64_t apart = panel_stride(s), step = s->direct ? s->bk : PANEL;
+  const float *a = x->a, *b = x->b;
+  GlowVec sum[ROW_VECTORS];
+  UNROLL for (int i = 0; i < count; i++) sum[i] = (GlowVec){0};
+  ROLLED for (int64_t k = 0; k < s->k; k++) {
+    const GlowVec v = vec_splat(*a);
+    UNROLL for (int i = 0; i < count; i++) sum[i] = vec_fma(
+        v, vec_load(b + i / GLOW_TILE_VECTORS * apart + i % GLOW_TILE_VECTORS * GLOW_VL), sum[i]);
+    a += s->ak, b += step;
+  }
+  UNROLL for (int i = 0; i < count; i++) vec_store(sums + i * GLOW_VL, sum[i]);
+}
+
+/* A whole product of one row by at most ROW_VECTORS registers; false if it is another one, or the
+ * machine has no fused multiply-add: what stands in for it would be there 36 times more. */
+static bool short_row(const GlowMatmulParams *s, const Product *x) {
+  const int64_t count = (s->n + GLOW_VL - 1) / GLOW_VL;
+  if (!GLOW_HAS_FMA || s->tile - s->narrow != 1 || count > ROW_VECTORS)
+    return false;
+  float sums[ROW_VECTORS * GLOW_VL] __attribute__((aligned(64)));
+  switch (count) {
+#define COUNT(n)                                                                                   \
+  case n:                                                                                          \
+    row_sums(n, s, x, sums);                                                                       \
+    break;
+    COUNT(1)
+    COUNT(2)
+    COUNT(3)
+    COUNT(4)
+    COUNT(5)
+    COUNT(6)
+    COUNT(7)
+  default:
+    row_sums(ROW_VECTORS, s, x, sums);
+#undef COUNT
+  }
+  if (x->env[0]) {
+    glow_body_store(sums, 1, count * GLOW_VL, x->env, (const int64_t[GLOW_BODY_DIMS]){0}, x->c, 0,
+                    s->n);
+    return true;
+  }
+  ROLLED for (int64_t i = 0; i < s->n; i += GLOW_VL) put(x->c + i, vec_load(sums + i), i, s->n);
+  return true;
+}
+
 /* A short product. Units are groups of panels. */
 static void short_product(const GlowMatmulParams *s, const Tiles *tiles, void *const *ptrs,
                           int64_t begin, int64_t end) {
@@ -332,8 +379,9 @@ static void short_product(const GlowMatmulParams *s, const Tiles *tiles, void *c
   const Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
   const int64_t all = (s->n + PANEL - 1) / PANEL, p0 = begin * s->panels;
   const int64_t p1 = min64(end * s->panels, all);
-  if (p0 || p1 < all || !finish_at_once(s, tiles, &x, all))
-    short_panels(s, tiles, &x, p0, p1);
+  if (!p0 && p1 == all && (short_row(s, &x) || finish_at_once(s, tiles, &x, all)))
+    return;
+  short_panels(s, tiles, &x, p0, p1);
 }
 #endif
 

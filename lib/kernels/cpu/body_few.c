@@ -1,0 +1,268 @@
+/* Bodies of floats on rows of a few registers: see kernels/body.h. What a call of a function on
+ * blocks costs would be most of the time of such a row. So a step is a case here, values that are
+ * computed have whole registers, and operands stay where they are, but for their last registers
+ * where a row ends within one.
+ *
+ * Machines without a fused multiply-add have none of this: their functions take longer than calls,
+ * and most room. */
+#define GLOW_BLOCK_FLAT
+#include "exp.h"
+#include "lanes.h"
+
+#include "body.h"
+#include "kernels/body.h"
+#include "matrix_tile.h"
+
+#if GLOW_HAS_FMA
+enum { ROW = GLOW_BODY_FEW };
+
+/* A value: its first registers, its last one, and -1; or a register of copies, and 0. */
+typedef struct Value {
+  const float *at, *last;
+  int64_t varies;
+} Value;
+
+typedef struct Row {
+  int64_t whole, rest; /* elements of all registers but the last one, and of that one */
+  float *to;           /* where the last step puts its registers but the last one; or null */
+  Value v[GLOW_BODY_MOST];
+  float room[GLOW_BODY_MOST * ROW] __attribute__((aligned(64)));
+} Row;
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+static void set_width(Row *r, int64_t width) {
+  r->whole = (width - 1) / GLOW_VL * GLOW_VL;
+  r->rest = width - r->whole;
+}
+
+/* Sets value `block` to an operand, of whose last register `rest` elements may be read. */
+INLINE void load_value(Row *r, int64_t block, const float *at, bool varies, int64_t rest) {
+  float *own = r->room + block * ROW;
+  if (!varies) {
+    vec_store(own, vec_splat(*at));
+    r->v[block] = (Value){own, own, 0};
+  } else if (rest >= GLOW_VL) {
+    r->v[block] = (Value){at, at + r->whole, -1};
+  } else {
+    vec_store(own, get_first(at + r->whole, rest));
+    r->v[block] = (Value){at, own, -1};
+  }
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+#define FUNCTION(name)                                                                             \
+  INLINE GlowVec name##_of(GlowVec x) {                                                            \
+    float in[GLOW_VL], out[GLOW_VL];                                                               \
+    vec_store(in, x);                                                                              \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) out[l] =                                          \
+        glow_scalar_##name##_float((void *)0, in[l]);                                              \
+    return vec_load(out);                                                                          \
+  }
+FUNCTION(sigmoid)
+FUNCTION(tanh)
+FUNCTION(relu)
+INLINE GlowVec exp_of(GlowVec x) { return vec_exp(x, false); }
+
+/* The cases of steps: `value` from registers a, b, c and d of as many operands. */
+#define AT(i) vec_load(v##i.at + (e & v##i.varies))
+#define LAST(i) vec_load(v##i.last)
+#define CASE_2(number, value)                                                                      \
+  case number: {                                                                                   \
+    const Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]];                                          \
+    ROLLED for (int64_t e = 0; e < whole; e += GLOW_VL) {                                          \
+      const GlowVec a = AT(0), b = AT(1);                                                          \
+      vec_store(to + e, value);                                                                    \
+    }                                                                                              \
+    const GlowVec a = LAST(0), b = LAST(1);                                                        \
+    vec_store(last, value);                                                                        \
+    break;                                                                                         \
+  }
+#define CASE_3(number, value)                                                                      \
+  case number: {                                                                                   \
+    const Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]], v2 = r->v[s->in[2]];                     \
+    ROLLED for (int64_t e = 0; e < whole; e += GLOW_VL) {                                          \
+      const GlowVec a = AT(0), b = AT(1), c = AT(2);                                               \
+      vec_store(to + e, value);                                                                    \
+    }                                                                                              \
+    const GlowVec a = LAST(0), b = LAST(1), c = LAST(2);                                           \
+    vec_store(last, value);                                                                        \
+    break;                                                                                         \
+  }
+#define CASE_4(number, value)                                                                      \
+  case number: {                                                                                   \
+    const Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]], v2 = r->v[s->in[2]],                     \
+                v3 = r->v[s->in[3]];                                                               \
+    ROLLED for (int64_t e = 0; e < whole; e += GLOW_VL) {                                          \
+      const GlowVec a = AT(0), b = AT(1), c = AT(2), d = AT(3);                                    \
+      vec_store(to + e, value);                                                                    \
+    }                                                                                              \
+    const GlowVec a = LAST(0), b = LAST(1), c = LAST(2), d = LAST(3);                              \
+    vec_store(last, value);                                                                        \
+    break;                                                                                         \
+  }
+/* Of a function, which is there once. */
+#define CASE_1(number, function)                                                                   \
+  case number: {                                                                                   \
+    const Value v0 = r->v[s->in[0]];                                                               \
+    ROLLED for (int64_t e = 0; e <= whole; e += GLOW_VL)                                           \
+        vec_store(e < whole ? to + e : last,                                                       \
+                  function(vec_load(e < whole ? v0.at + (e & v0.varies) : v0.last)));              \
+    break;                                                                                         \
+  }
+/* The pairs of a first step, in the order of GLOW_PAIR_... */
+#define PAIRS(first, v)                                                                            \
+  CASE_3(GLOW_FEW_PAIR + (first)*GLOW_PAIR_SECOND + GLOW_PAIR_ADD, (v) + c)                        \
+  CASE_3(GLOW_FEW_PAIR + (first)*GLOW_PAIR_SECOND + GLOW_PAIR_SUB, (v)-c)                          \
+  CASE_3(GLOW_FEW_PAIR + (first)*GLOW_PAIR_SECOND + GLOW_PAIR_MUL, (v)*c)                          \
+  CASE_3(GLOW_FEW_PAIR + (first)*GLOW_PAIR_SECOND + GLOW_PAIR_FROM, c - (v))                       \
+  CASE_3(GLOW_FEW_PAIR + (first)*GLOW_PAIR_SECOND + GLOW_PAIR_DIV, (v) / c)
+
+static void run_steps(const GlowBodyCode *code, Row *r) {
+  const GlowBodyStep *s = glow_body_steps(code), *end = s + code->nsteps;
+  const int64_t whole = r->whole;
+  ROLLED for (; s < end; s++) {
+    float *own = r->room + s->result * ROW, *to = own, *last = own + whole;
+    if (s->few == GLOW_FEW_CONSTANT) {
+      const float *at = (const float *)(const void *)((const char *)code + s->members);
+      r->v[s->result] = (Value){at, at, 0};
+      continue;
+    }
+    if (s + 1 == end && r->to) {
+      to = r->to;
+      last = r->rest == GLOW_VL ? to + whole : last;
+    }
+    switch (s->few) {
+      CASE_2(GLOW_FEW_ADD, a + b)
+      CASE_2(GLOW_FEW_SUB, a - b)
+      CASE_2(GLOW_FEW_MUL, a * b)
+      CASE_2(GLOW_FEW_DIV, a / b)
+      CASE_1(GLOW_FEW_SIGMOID, sigmoid_of)
+      CASE_1(GLOW_FEW_TANH, tanh_of)
+      CASE_1(GLOW_FEW_EXP, exp_of)
+      CASE_1(GLOW_FEW_RELU, relu_of)
+      PAIRS(GLOW_PAIR_ADD, a + b)
+      PAIRS(GLOW_PAIR_SUB, a - b)
+      PAIRS(GLOW_PAIR_MUL, a * b)
+      CASE_4(GLOW_FEW_ADD_PRODUCTS, a * b + c * d)
+      CASE_4(GLOW_FEW_SUB_PRODUCTS, a * b - c * d)
+    }
+    r->v[s->result] = (Value){to, last, -1};
+  }
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+/* Stores a value, as far as the last step has not. */
+INLINE void store_value(const Row *r, int64_t block, float *to) {
+  const Value v = r->v[block];
+  if (v.at != to)
+    ROLLED for (int64_t e = 0; e < r->whole; e += GLOW_VL)
+        vec_store(to + e, vec_load(v.at + (e & v.varies)));
+  if (r->rest < GLOW_VL)
+    put_first(to + r->whole, vec_load(v.last), r->rest);
+  else if (v.last != to + r->whole)
+    vec_store(to + r->whole, vec_load(v.last));
+}
+
+/* Sets the value of an operand: `count` rows of `width` elements, whole registers, `next` apart.
+ * All but the first `columns` of a row are zeros. */
+static void load_rows(Row *r, const GlowBodyOperand *o, const float *at, int64_t next,
+                      int64_t count, int64_t width, int64_t columns) {
+  const int64_t step = o->stride[GLOW_BODY_DIMS - 1];
+  float *own = r->room + o->block * ROW;
+  if (!step && !next) {
+    load_value(r, o->block, at, false, GLOW_VL);
+    return;
+  }
+  const bool packed = step && next == width && columns == width;
+  r->v[o->block] = packed ? (Value){at, at + r->whole, -1} : (Value){own, own + r->whole, -1};
+  ROLLED for (int64_t y = 0; y < count && !packed; y++, at += next)
+      ROLLED for (int64_t e = 0; e < width; e += GLOW_VL, own += GLOW_VL)
+          vec_store(own, !step                    ? vec_splat(*at)
+                         : e + GLOW_VL <= columns ? vec_load(at + e)
+                                                  : get_first(at + e, columns - e));
+}
+
+/* Stores the result of `count` rows of sums. */
+static void store_rows(const Value *v, int64_t count, int64_t width, int64_t columns, float *to,
+                       int64_t next) {
+  ROLLED for (int64_t y = 0; y < count; y++) ROLLED for (int64_t e = 0; e < columns; e += GLOW_VL) {
+    const GlowVec x = vec_load(v->at + ((y * width + e) & v->varies));
+    if (e + GLOW_VL <= columns)
+      vec_store(to + y * next + e, x);
+    else
+      put_first(to + y * next + e, x, columns - e);
+  }
+}
+
+bool glow_body_few_store(const float *sums, int64_t count, int64_t width, void *const *env,
+                         const int64_t *place, float *to, int64_t next, int64_t n) {
+  const GlowBodyCode *code = env[0];
+  const GlowBodyOperand *o = glow_body_operands(code);
+  const int64_t column = place[GLOW_BODY_DIMS - 1];
+  const int64_t columns = n - column < width ? n - column : width;
+  const bool one = count == 1 || (columns == width && next == width); /* row in memory */
+  int64_t moved = 0;
+  Row r;
+  if (!code->few || count * width > ROW)
+    return false;
+  set_width(&r, count == 1 ? columns : count * width);
+  UNROLL for (int d = 0; d < GLOW_BODY_DIMS; d++) moved |= place[d];
+  ROLLED for (int64_t i = 0; i < code->noperands; i++, o++) {
+    const float *at = env[1 + i];
+    if (moved)
+      UNROLL for (int d = 0; d < GLOW_BODY_DIMS; d++) at += place[d] * o->stride[d];
+    if (count == 1)
+      load_value(&r, o->block, at, o->stride[GLOW_BODY_DIMS - 1], r.rest);
+    else
+      load_rows(&r, o, at, o->stride[GLOW_BODY_DIMS - 2], count, width, columns);
+  }
+  r.v[code->acc] = (Value){sums, sums + r.whole, -1};
+  const bool is_last = glow_body_steps(code)[code->nsteps - 1].result == code->result;
+  r.to = one && is_last ? to : (float *)0;
+  run_steps(code, &r);
+  if (one)
+    store_value(&r, code->result, to);
+  else
+    store_rows(&r.v[code->result], count, width, columns, to, next);
+  return true;
+}
+
+bool glow_body_few_sheet(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
+  const GlowBodyCode *code = env[0];
+  const GlowBodyOperand *operands = glow_body_operands(code), *o = operands + code->nouts;
+  const int64_t columns = p->n[GLOW_STACK_DIMS - 1], count = end - begin;
+  const int64_t width = (columns + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
+  Row r;
+  if (count * width > ROW)
+    return false;
+  set_width(&r, count * width);
+  r.to = (float *)0;
+  ROLLED for (int64_t i = code->nouts; i < code->noperands; i++, o++) load_rows(
+      &r, o, (const float *)env[1 + i] + begin * o->stride[0], o->stride[0], count, width, columns);
+  run_steps(code, &r);
+  o = operands;
+  ROLLED for (int64_t i = 0; i < code->nouts; i++, o++)
+      store_rows(&r.v[o->block], count, width, columns, (float *)env[1 + i] + begin * o->stride[0],
+                 o->stride[0]);
+  return true;
+}
+
+void glow_body_few_line(void *const *env, int64_t first, int64_t end) {
+  const GlowBodyCode *code = env[0];
+  const GlowBodyOperand *operands = glow_body_operands(code), *o = operands + code->nouts;
+  const int64_t result = glow_body_steps(code)[code->nsteps - 1].result;
+  Row r;
+  set_width(&r, end - first);
+  r.to = (float *)0;
+  ROLLED for (int64_t i = 0; i < code->nouts; i++) r.to =
+      operands[i].block == result ? (float *)env[1 + i] + first : r.to;
+  ROLLED for (int64_t i = code->nouts; i < code->noperands; i++, o++)
+      load_value(&r, o->block, (const float *)env[1 + i] + (o->step ? first : 0), o->step, r.rest);
+  run_steps(code, &r);
+  ROLLED for (int64_t i = 0; i < code->nouts; i++)
+      store_value(&r, operands[i].block, (float *)env[1 + i] + first);
+}
+#endif
