@@ -74,6 +74,14 @@ static void flatten(GlowBf16PairParams *p) {
   g->iw = g->ow;
 }
 
+/* Whether operand 0 of an epilogue lies as the output does. */
+static bool is_beside(const GlowConvGeometry *g, const GlowWork *body) {
+  const GlowOperand *o = body->operands;
+  return body->noperands && o->kind == GLOW_KIND_FLOAT && o->stride[0] == g->yn &&
+         o->stride[1] == g->yc && o->stride[2] == g->yh && o->stride[3] == g->yw &&
+         o->stride[4] == 1;
+}
+
 /* With order = pair; y: the result, in blocks of channels, or that of a product. */
 static bool append_pair(GlowSelect *s, const GlowNode *n, const GlowBf16Params *p,
                         const GlowBf16Places *at, const GlowView *y) {
@@ -86,6 +94,7 @@ static bool append_pair(GlowSelect *s, const GlowNode *n, const GlowBf16Params *
                                      : read_row_operands(s, n, y, &body, &inside)))
     return false;
   say_machine(s, n, s->cpu.pairs);
+  q.beside = inside && is_beside(&q.g, &body);
   if (inside && is_flat(&q.g, &body))
     flatten(&q);
   glow_setup_bf16_pair(&s->cpu, &q, &setup);

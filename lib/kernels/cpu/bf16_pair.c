@@ -181,7 +181,8 @@ INLINE void sum_up(int count, const GlowBf16PairParams *p, const Sources *t, int
   GlowVec acc[GLOW_TILE_PIXELS][VECTORS];
   const uint16_t *w = t->w;
   const char *next = t->next;
-  const int64_t lines = p->ahead < 0 ? 1 : p->ahead;
+  const int64_t lines = p->ahead < 0 ? 1 : p->ahead, jump = p->g.xc * 4 - p->stretch * LINE;
+  int64_t left = p->stretch;
   UNROLL for (int j = 0; j < VECTORS; j++) {
     UNROLL for (int i = 0; i < count; i++) acc[i][j] = t->first[j];
   }
@@ -198,6 +199,10 @@ INLINE void sum_up(int count, const GlowBf16PairParams *p, const Sources *t, int
             __builtin_prefetch(next + i * LINE, 0, 2);
         }
         next += lines * LINE;
+        if (--left == 0) {
+          next += jump;
+          left = p->stretch;
+        }
         UNROLL for (int j = 0; j < VECTORS; j++) f[j] = filters_at(t, w, j);
         UNROLL for (int i = 0; i < count; i++) {
           const GlowVec v = word_at(at[i / NEAR] + i % NEAR * t->step);
@@ -265,6 +270,18 @@ INLINE bool is_far(const GlowBf16PairParams *p, const float *y) {
          p->g.yw % PANEL == 0 && p->g.yc % PANEL == 0;
 }
 
+#if IS_NATIVE
+/* Fetches what the epilogue reads of its operand 0. */
+INLINE void fetch_beside(int count, const GlowBf16PairParams *p, const float *operand,
+                         const Place *at) {
+  operand +=
+      at->image * p->g.yn + at->channel / PANEL * p->g.yc + at->row * p->g.yh + at->col * p->g.yw;
+  ROLLED for (int64_t j = 0; j < COLUMNS; j += PANEL, operand += p->g.yc) {
+    ROLLED for (int64_t i = 0; i < count; i++) __builtin_prefetch(operand + i * p->g.yw, 0, 3);
+  }
+}
+#endif
+
 /* Finishes the sums of `count` pixels and stores them. */
 APART void finish(int count, const GlowBf16PairParams *p, float *sums, float *y, void *const *env,
                   const Place *at, GlowEpilogueFn *epilogue) {
@@ -331,6 +348,8 @@ TILE_INLINE void tile(int count, const GlowBf16PairParams *params, GlowEpilogueF
   float sums[GLOW_TILE_PIXELS * COLUMNS] __attribute__((aligned(64)));
   const Sources t = sources_of(p, x, w, bias, next, at->channel);
 #if IS_NATIVE
+  if (p->beside)
+    fetch_beside(count, p, env[1], at);
   sum_up(count, p, &t, count, sums);
 #else
   sum_parts(count, p, &t, sums);
@@ -361,12 +380,12 @@ INLINE int64_t tile_at(const GlowBf16PairParams *p, int64_t t) {
 }
 
 /* The line from which call number `call` of a band fetches on: calls share the pixels that follow
- * pixel `end` of an image, as many as the band has, block by block. */
+ * pixel `end` of an image, block by block. */
 INLINE const float *next_pixels(const GlowBf16PairParams *p, const float *x, int64_t image,
-                                int64_t from, int64_t end, int64_t call) {
-  const int64_t line = call * p->tap, pixels = end - from;
+                                int64_t end, int64_t call) {
+  const int64_t block = call / p->stretches * p->stride, pixel = call % p->stretches * p->stretch;
   x += end < p->g.ow ? image * p->g.xn + end * p->g.xw : (image + 1) * p->g.xn;
-  return x + line / pixels * p->g.xc + line % pixels * p->g.xw;
+  return x + block * p->g.xc + pixel * p->g.xw;
 }
 
 void glow_bf16_pair(const GlowBf16PairParams *params, GlowBf16PairTileFn *full,
@@ -407,8 +426,8 @@ void glow_bf16_pair(const GlowBf16PairParams *params, GlowBf16PairTileFn *full,
         ROLLED for (int64_t t = t0; t < t1; t++) {
           GlowBf16PairTileFn *fn = t < wide ? full : small;
           if (s.ahead < 0)
-            next = (const uint16_t *)(const void *)next_pixels(&s, at.x, image, from,
-                                                               tile_at(&s, t1), calls++);
+            next = (const uint16_t *)(const void *)next_pixels(&s, at.x, image, tile_at(&s, t1),
+                                                               calls++);
           const int64_t col = tile_at(&s, t), pixel = (col - from) * s.g.sw * s.pixel * WORD;
           fn(GLOW_IN_LIBRARY(params, callback) at.y, (const float *)(const void *)(x + pixel), w,
              at.bias, at.env, (float *)(void *)(uintptr_t)next, image, c, row + r, col);

@@ -5,6 +5,17 @@
 
 enum { PANEL = 16, WORD = 4, FEW_UNITS = 8, LEAST_COLUMNS = 64, LINE = 64, FEW_PAIRS = 64 };
 
+/* Shares the lines of the next band, if they are fetched, among the tiles that a band calls. */
+static void share_next(GlowBf16PairParams *p, int64_t calls) {
+  int64_t blocks = glow_div_up(p->g.ic, PANEL);
+  p->stretches = p->stride = p->stretch = 0;
+  if (p->ahead >= 0)
+    return;
+  p->stretches = glow_max64(calls / blocks, 1);
+  p->stride = glow_div_up(blocks, calls);
+  p->stretch = glow_div_up(p->band * p->cols, p->stretches);
+}
+
 /* Bands fill a quarter of the second level of cache, since filters of a tile pass through it, too;
  * threads want some units, of bands where there are few filters. */
 void glow_setup_bf16_pair(const GlowCpuNumbers *cpu, GlowBf16PairParams *p, GlowSetup *setup) {
@@ -38,6 +49,7 @@ void glow_setup_bf16_pair(const GlowCpuNumbers *cpu, GlowBf16PairParams *p, Glow
   p->parts = glow_div_up(g->oc, p->columns);
   int64_t tiles = single ? p->band : p->band * p->tiles;
   p->ahead = far ? -1 : stays || whole < 2 * PANEL ? 0 : tiles == 1 ? 2 : 1;
+  share_next(p, p->columns / whole * tiles);
   int64_t rows = ((single ? 1 : p->band) - 1) * g->sh + (g->kh - 1) * g->dh + 1;
   setup->units = p->images * p->bands * p->parts;
   setup->scratch = rows * p->line * p->pixel * WORD;
