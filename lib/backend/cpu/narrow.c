@@ -15,25 +15,13 @@ typedef struct Map {
   int64_t image, row, pixel, channel;
 } Map;
 
-/* How axes lie: two spatial axes in one of the two orders, or the rows of matrices. */
-enum { ROWS = GLOW_LAYOUT_NHWC + 1 };
-
 /* A map, plain or in one block of channels; rows are pixels of one row. */
-static bool read_map(GlowSelect *s, const GlowView *v, int order, Map *m) {
+static bool read_map(GlowSelect *s, const GlowView *v, GlowEnumLayout order, Map *m) {
   const int64_t *d = v->dims, *t = v->strides;
   const GlowType *type = v->type;
   bool block = type->layout && v->rank == 5 && d[1] == 1 && type->layout->nblocks == 1 &&
                type->layout->blocks[0].axis == 1 && order == GLOW_LAYOUT_NCHW;
-  const uint32_t last = v->rank - 1;
-  if (order == ROWS && !type->layout && (v->rank == 2 || (v->rank > 2 && glow_view_is_dense(v))))
-    *m = (Map){.images = 1,
-               .rows = 1,
-               .columns = glow_view_extent(v, 0, last),
-               .channels = d[last],
-               .row = glow_view_extent(v, 0, last) * t[last - 1],
-               .pixel = t[last - 1],
-               .channel = t[last]};
-  else if (block)
+  if (block)
     *m = (Map){d[0], d[2], d[3], type->dims[1].size, t[0], t[2], t[3], t[4]};
   else if (v->rank == 4 && !type->layout && order == GLOW_LAYOUT_NCHW)
     *m = (Map){d[0], d[2], d[3], d[1], t[0], t[2], t[3], t[1]};
@@ -124,33 +112,49 @@ static GlowNarrowNumbers numbers_of(const Finish *f, int64_t pad) {
                              .add_offset = r->add < 0 ? 0 : r->add_type->offset};
 }
 
-/* The epilogue of a kernel with packed filters. */
-static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowType *y, int order,
-                          GlowNarrowParams *p, GlowNarrowNumbers *numbers, GlowNarrowPlaces *at) {
+/* The bias and the epilogue of a kernel with packed filters; `pad` is what taps outside of the
+ * input read. Of what the epilogue adds, *add is the view; its type is NULL if that is nothing. */
+static bool read_epilogue(GlowSelect *s, const GlowNode *n, const GlowType *y, int64_t pad,
+                          GlowNarrowParams *p, GlowNarrowNumbers *numbers, GlowNarrowPlaces *at,
+                          GlowView *add) {
+  const GlowValue *bias = glow_node_nins(n) > 2 ? glow_node_in(n, 2) : NULL;
+  GlowView b = {.place = glow_place_absent()};
   Finish f;
   const GlowRequantize *r = &f.r;
+  if (bias && !glow_select_dense(s, bias, &b))
+    return false;
+  at->start = b.place;
   if (!read_finish(s, n, y, p->oc, &f, &at->start))
     return false;
   at->scale = f.scale, at->bias = f.bias;
   p->scales = f.scales, p->biases = f.biases, p->result = f.result;
   p->y_signed = f.is_signed, p->bounded = f.bounded;
-  *numbers = numbers_of(&f, numbers->pad);
+  *numbers = numbers_of(&f, pad);
   at->add = glow_place_absent();
+  add->type = NULL;
   if (r->add < 0)
     return true;
-  GlowView v;
-  Map m;
   const GlowValue *x = n->operands[n->noperands - n->nextra + (uint32_t)r->add].value;
-  if (!glow_select_view(s, x, &v) || !read_map(s, &v, order, &m))
+  if (!glow_select_view(s, x, add))
     return false;
-  if (m.channel != 1 || m.images != p->images || m.rows != p->oh || m.columns != p->ow ||
-      m.channels != p->oc)
-    return glow_select_fail(s, "what its epilogue adds has another shape");
   p->adds = 1;
-  p->add_signed = v.type->kind == GLOW_KIND_I8;
-  p->an = m.image, p->ah = m.row, p->aw = m.pixel;
-  at->add = v.place;
+  p->add_signed = add->type->kind == GLOW_KIND_I8;
+  at->add = add->place;
   return true;
+}
+
+/* Where the elements of a map lie that the epilogue of a convolution adds. */
+static bool read_added(GlowSelect *s, const GlowView *add, GlowEnumLayout order,
+                       GlowNarrowParams *p) {
+  Map m;
+  if (!add->type)
+    return true;
+  if (!read_map(s, add, order, &m))
+    return false;
+  p->an = m.image, p->ah = m.row, p->aw = m.pixel;
+  return (m.channel == 1 && m.images == p->images && m.rows == p->oh && m.columns == p->ow &&
+          m.channels == p->oc) ||
+         glow_select_fail(s, "what its epilogue adds has another shape");
 }
 
 /* The filter in panels: its taps and groups of channels. */
@@ -190,30 +194,14 @@ static void flatten(const GlowSelect *s, GlowNarrowParams *p) {
   p->xh = p->ow * p->xw, p->yh = p->ow * p->yw, p->ah = p->ow * p->aw;
 }
 
-/* `pad`: what taps outside of the input read. */
-static bool append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p, int64_t pad,
-                   const GlowView *y, int order, GlowNarrowPlaces *at) {
-  GlowNarrowNumbers numbers = {.pad = pad};
-  const GlowValue *bias = glow_node_nins(n) > 2 ? glow_node_in(n, 2) : NULL;
-  GlowView b;
-  at->start = glow_place_absent();
-  if (bias && !glow_select_dense(s, bias, &b))
-    return false;
-  if (bias)
-    at->start = b.place;
-  if (!read_epilogue(s, n, y->type, order, p, &numbers, at))
-    return false;
-  if (glow_view_extent(y, 0, y->rank) == 0)
-    return true;
-  if (y->type->layout && y->type->layout->blocks[0].size != p->oc)
-    return glow_select_fail(s, "the last channels of its result fill no block");
+static void append(GlowSelect *s, const GlowNode *n, GlowNarrowParams *p,
+                   const GlowNarrowNumbers *numbers, GlowNarrowPlaces *at) {
   if (is_flat(p))
     flatten(s, p);
   GlowSetup setup = {0};
   glow_setup_narrow(&s->cpu, p, &setup);
-  at->numbers = glow_place_numbers(sizeof numbers);
-  glow_select_numbers(s, glow_work_narrow(s, n, p, &setup, at), &numbers, sizeof numbers);
-  return true;
+  at->numbers = glow_place_numbers(sizeof *numbers);
+  glow_select_numbers(s, glow_work_narrow(s, n, p, &setup, at), numbers, sizeof *numbers);
 }
 
 static bool read_operands(GlowSelect *s, const GlowNode *n, GlowView *x, GlowView *w, GlowView *y) {
@@ -225,7 +213,8 @@ bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n) {
   const GlowConvolutionMembers *m = n->members;
   const GlowType *f = glow_node_in(n, GLOW_CONVOLUTION_IN_W)->type;
   GlowMaxPoolMembers pool;
-  GlowView x, w, y;
+  GlowNarrowNumbers numbers;
+  GlowView x, w, y, add;
   Map in, out;
   if (!read_operands(s, n, &x, &w, &y) || !read_map(s, &x, m->layout, &in) ||
       !read_map(s, &y, m->layout, &out))
@@ -245,27 +234,111 @@ bool glow_select_narrow_conv(GlowSelect *s, const GlowNode *n) {
   if (out.channel != 1 || in.channels == 0)
     return glow_select_fail(s, "the channels of its result do not lie together");
   GlowNarrowPlaces at = {.y = y.place, .x = x.place, .w = w.place};
-  return read_filter(s, &w, &p) && append(s, n, &p, m->pad, &y, m->layout, &at);
+  if (!read_filter(s, &w, &p) || !read_epilogue(s, n, y.type, m->pad, &p, &numbers, &at, &add) ||
+      !read_added(s, &add, m->layout, &p))
+    return false;
+  if (glow_view_extent(&y, 0, y.rank) == 0)
+    return true;
+  if (y.type->layout && y.type->layout->blocks[0].size != p.oc)
+    return glow_select_fail(s, "the last channels of its result fill no block");
+  append(s, n, &p, &numbers, &at);
+  return true;
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+enum { INPUT, RESULT, ADDED, SIDES };
+
+/* The axes of rows that lie apart in one of the operands, the outermost first. */
+typedef struct Rows {
+  uint32_t rank;
+  int64_t extent[GLOW_VIEW_RANK], step[SIDES][GLOW_VIEW_RANK];
+} Rows;
+
+static Rows rows_of(const GlowView *x, const GlowView *y, const GlowView *add) {
+  const GlowView *sides[SIDES] = {x, y, add->type ? add : y};
+  Rows r = {.rank = 0};
+  for (uint32_t a = 0; a + 1 < y->rank; a++) {
+    if (y->dims[a] == 1)
+      continue;
+    bool one = r.rank > 0; /* this axis and the one before can be seen as one */
+    for (int i = 0; i < SIDES && one; i++)
+      one = r.step[i][r.rank - 1] == sides[i]->strides[a] * y->dims[a];
+    const uint32_t to = one ? r.rank - 1 : r.rank++;
+    r.extent[to] = one ? r.extent[to] * y->dims[a] : y->dims[a];
+    for (int i = 0; i < SIDES; i++)
+      r.step[i][to] = sides[i]->strides[a];
+  }
+  return r;
+}
+
+/* Moves a place to an index of an axis. */
+static void enter(GlowPlace *place, int64_t index, int64_t extent, int64_t bytes) {
+  place->offset += index * bytes;
+  place->bytes -= (extent - 1) * bytes;
+}
+
+/* Rows as pixels of images; for each index of axes before these three, work of its own. */
+static void append_rows(GlowSelect *s, const GlowNode *n, const Rows *r, const GlowNarrowParams *p,
+                        const GlowNarrowNumbers *numbers, const GlowNarrowPlaces *at) {
+  enum { AXES = 3 };
+  const int64_t bytes = (int64_t)glow_kind_info[glow_node_out(n, 0)->type->kind].bits / 8;
+  const uint32_t before = r->rank > AXES ? r->rank - AXES : 0;
+  int64_t extent[AXES] = {1, 1, 1}, parts = 1;
+  int64_t step[SIDES][AXES] = {{0, 0, p->ic}, {0, 0, p->oc}, {0, 0, p->oc}}; /* of a single row */
+  for (uint32_t a = before, to = AXES - (r->rank - before); a < r->rank; a++, to++) {
+    extent[to] = r->extent[a];
+    for (int i = 0; i < SIDES; i++)
+      step[i][to] = r->step[i][a];
+  }
+  for (int a = AXES - 1; a-- > 0;) /* missing axes have steps, too: rows are seen as one */
+    for (int i = 0; i < SIDES && extent[a] == 1; i++)
+      step[i][a] = extent[a + 1] * step[i][a + 1];
+  for (uint32_t a = 0; a < before; a++)
+    parts *= r->extent[a];
+  for (int64_t part = 0; part < parts; part++) {
+    GlowNarrowParams q = *p;
+    GlowNarrowPlaces to = *at;
+    int64_t rest = part;
+    for (uint32_t a = before; a-- > 0; rest /= r->extent[a]) {
+      const int64_t index = rest % r->extent[a];
+      enter(&to.x, index, r->extent[a], r->step[INPUT][a]);
+      enter(&to.y, index, r->extent[a], r->step[RESULT][a] * bytes);
+      if (q.adds)
+        enter(&to.add, index, r->extent[a], r->step[ADDED][a]);
+    }
+    q.images = extent[0], q.oh = q.ih = extent[1], q.ow = q.iw = extent[2];
+    q.xn = step[INPUT][0], q.xh = step[INPUT][1], q.xw = step[INPUT][2];
+    q.yn = step[RESULT][0], q.yh = step[RESULT][1], q.yw = step[RESULT][2];
+    if (q.adds)
+      q.an = step[ADDED][0], q.ah = step[ADDED][1], q.aw = step[ADDED][2];
+    append(s, n, &q, numbers, &to);
+  }
 }
 
 bool glow_select_narrow_product(GlowSelect *s, const GlowNode *n) {
-  GlowView x, w, y;
-  Map in, out;
-  if (!read_operands(s, n, &x, &w, &y) || !read_map(s, &x, ROWS, &in) ||
-      !read_map(s, &y, ROWS, &out))
+  GlowNarrowNumbers numbers;
+  GlowView x, w, y, add;
+  if (!read_operands(s, n, &x, &w, &y))
     return false;
-  if (w.type->rank != 2)
-    return glow_select_fail(s, "its right operand is no matrix");
-  GlowNarrowParams p = {.images = 1, .ic = in.channels, .oc = out.channels};
-  p.oh = p.ih = p.kh = p.kw = p.sh = p.sw = p.dh = p.dw = 1;
-  p.ow = p.iw = in.columns;
-  p.xh = in.row, p.xw = in.pixel, p.xc = in.channel;
-  p.yh = out.row, p.yw = out.pixel;
+  if (w.type->rank != 2 || x.type->layout || y.type->layout)
+    return glow_select_fail(s, "its right operand is no matrix, or another one is in blocks");
+  GlowNarrowParams p = {.ic = x.dims[x.rank - 1], .oc = y.dims[y.rank - 1]};
+  p.kh = p.kw = p.sh = p.sw = p.dh = p.dw = 1;
+  p.xc = x.strides[x.rank - 1];
   p.x_signed = x.type->kind == GLOW_KIND_I8;
-  if (out.channel != 1 || in.channels == 0)
+  if (p.ic == 0 || (p.oc > 1 && y.strides[y.rank - 1] != 1))
     return glow_select_fail(s, "rows of its result have gaps");
   GlowNarrowPlaces at = {.y = y.place, .x = x.place, .w = w.place};
-  return read_filter(s, &w, &p) && append(s, n, &p, 0, &y, ROWS, &at);
+  if (!read_filter(s, &w, &p) || !read_epilogue(s, n, y.type, 0, &p, &numbers, &at, &add))
+    return false;
+  if (add.type && p.oc > 1 && add.strides[add.rank - 1] != 1)
+    return glow_select_fail(s, "rows of what its epilogue adds have gaps");
+  if (glow_view_extent(&y, 0, y.rank) == 0)
+    return true;
+  const Rows r = rows_of(&x, &y, &add);
+  append_rows(s, n, &r, &p, &numbers, &at);
+  return true;
 }
 
 /* ---- A filter for each channel --------------------------------------------------------------- */
