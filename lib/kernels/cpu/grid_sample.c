@@ -33,25 +33,36 @@ INLINE double reflect(double v, double low, double high) {
   const double v_inside = v < low || v > high ? turned : v;
   return range <= 0 || !(glow_fabs(v) < 0x1p52) ? low : v_inside;
 }
-INLINE double element_at(const GlowGridParams *p, double i, double n) {
+/* Of 16 places; what all of them have in common is asked outside of the loops over them. */
+INLINE void elements_at(const GlowGridParams *p, const double *places, double shift, double n,
+                        int32_t *restrict to) {
   const double edge = p->align ? 0 : 0.5;
-  if (p->padding == GLOW_GRID_PAD_ZEROS)
-    return i >= 0 && i < n ? i : -1;
+  double i[16];
+  LANES16 i[l] = places[l] + shift;
+  if (p->padding == GLOW_GRID_PAD_ZEROS) {
+    LANES16 to[l] = (int32_t)(i[l] >= 0 && i[l] < n ? i[l] : -1);
+    return;
+  }
   if (p->padding == GLOW_GRID_PAD_REFLECTION)
-    i = reflect(i, -edge, n - 1 + edge);
-  return clamp(i, 0, n - 1);
+    LANES16 i[l] = reflect(i[l], -edge, n - 1 + edge);
+  LANES16 to[l] = (int32_t)clamp(i[l], 0, n - 1);
 }
-INLINE double place_on(const GlowGridParams *p, double v, double size) {
+INLINE void places_on(const GlowGridParams *p, const double *v, double size, double *restrict to) {
   const double edge = p->align ? 0 : 0.5, low = -edge, high = size - 1 + edge;
-  double x = p->align ? (v + 1) / 2 * (size - 1) : ((v + 1) * size - 1) / 2;
+  double x[16], beyond[16];
+  if (p->align)
+    LANES16 x[l] = (v[l] + 1) / 2 * (size - 1);
+  else
+    LANES16 x[l] = ((v[l] + 1) * size - 1) / 2;
   if (p->taps == 1)
-    x = glow_rint((double)(float)x);
-  double beyond = clamp(x, -4, size + 4);
+    LANES16 x[l] = glow_rint((double)(float)x[l]);
   if (p->padding == GLOW_GRID_PAD_BORDER && p->taps != 4)
-    beyond = clamp(x, 0, size - 1);
+    LANES16 beyond[l] = clamp(x[l], 0, size - 1);
   else if (p->padding == GLOW_GRID_PAD_REFLECTION)
-    beyond = reflect(x, low, high);
-  return x >= low && x <= high ? x : beyond;
+    LANES16 beyond[l] = reflect(x[l], low, high);
+  else
+    LANES16 beyond[l] = clamp(x[l], -4, size + 4);
+  LANES16 to[l] = x[l] >= low && x[l] <= high ? x[l] : beyond[l];
 }
 
 /* 16 places along an axis: where each neighbour is (-1: outside), and its weight. */
@@ -63,9 +74,9 @@ typedef struct Axis {
 INLINE void plan_axis(const GlowGridParams *p, const double *v, int64_t n, Axis *axis) {
   const double a = -0.75, size = (double)n;
   double base[16], t[16];
-  LANES16 t[l] = place_on(p, v[l], size);
+  places_on(p, v, size, t);
   if (p->taps == 1) {
-    LANES16 axis->at[0][l] = (int32_t)element_at(p, t[l], size);
+    elements_at(p, t, 0, size, axis->at[0]);
     LANES16 axis->weight[0][l] = 1;
     return;
   }
@@ -83,16 +94,20 @@ INLINE void plan_axis(const GlowGridParams *p, const double *v, int64_t n, Axis 
       axis->weight[3][l] = ((a * (u + 1) - 5 * a) * (u + 1) + 8 * a) * (u + 1) - 4 * a;
     }
   }
-  ROLLED for (int64_t k = 0; k < p->taps; k++) {
-    const double step = (double)(p->taps == 2 ? k : k - 1);
-    LANES16 axis->at[k][l] = (int32_t)element_at(p, base[l] + step, size);
-  }
+  ROLLED for (int64_t k = 0; k < p->taps; k++)
+      elements_at(p, base, (double)(p->taps == 2 ? k : k - 1), size, axis->at[k]);
 }
 
 /* Coordinates of 16 places from `first` on, of the `count` of the grid; the last one again beyond
  * them. */
 INLINE void load_grid(const GlowGridParams *p, const void *grid, int64_t first, int64_t count,
                       double (*to)[16]) {
+  if (p->axes == 2 && p->element == GLOW_GRID_ELEMENT_FLOAT && first + 16 <= count) {
+    const float *at = (const float *)grid + 2 * first;
+    LANES16 to[0][l] = (double)at[2 * l];
+    LANES16 to[1][l] = (double)at[2 * l + 1];
+    return;
+  }
   ROLLED for (int64_t l = 0; l < 16; l++) {
     const int64_t place = first + l < count ? first + l : count - 1;
     ROLLED for (int64_t a = 0; a < p->axes; a++) {
