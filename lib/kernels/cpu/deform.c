@@ -9,27 +9,16 @@
  * Units are pieces of the places of an image. */
 #include "kernels/kernels.h"
 
+#include "doubles.h"
 #include "num/math.h"
 
-enum { LANES = GLOW_VL / 2, ROWS = GLOW_TILE_PIXELS, VECTORS = GLOW_TILE_VECTORS, BLOCK = 16 };
+enum { ROWS = GLOW_TILE_PIXELS, VECTORS = GLOW_TILE_VECTORS, BLOCK = 16 };
 
-/* One register of doubles, and as many floats. */
-typedef double Doubles __attribute__((vector_size(GLOW_VL * 4), aligned(8)));
+/* As many floats as a register has doubles. */
 typedef float Floats __attribute__((vector_size(GLOW_VL * 2), aligned(4)));
-typedef int64_t Longs __attribute__((vector_size(GLOW_VL * 4), aligned(8)));
 typedef int32_t Ints __attribute__((vector_size(GLOW_VL * 2), aligned(4)));
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-INLINE Doubles doubles_fma(double a, Doubles b, Doubles c) {
-#if GLOW_HAS_FMA
-  return __builtin_elementwise_fma((Doubles){0} + a, b, c);
-#else
-  Doubles r;
-  ROLLED for (int l = 0; l < LANES; l++) r[l] = glow_fma(a, b[l], c[l]);
-  return r;
-#endif
-}
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
@@ -120,10 +109,11 @@ INLINE Floats sample(const Neighbours *s, How how, bool masked, const float *x) 
     Floats v = *(const Floats *)(x + s->at[i]);
     if (how == FOUR)
       v = (Floats)((Ints)v & s->takes[i]);
-    sum = doubles_fma(s->weight[i], __builtin_convertvector(v, Doubles), sum);
+    sum = doubles_fma(doubles_splat(s->weight[i]), __builtin_convertvector(v, Doubles), sum);
   }
-  ROLLED for (int64_t i = 0; i < s->count && how == FEW; i++) sum = doubles_fma(
-      s->weight[i], __builtin_convertvector(*(const Floats *)(x + s->at[i]), Doubles), sum);
+  ROLLED for (int64_t i = 0; i < s->count && how == FEW; i++) sum =
+      doubles_fma(doubles_splat(s->weight[i]),
+                  __builtin_convertvector(*(const Floats *)(x + s->at[i]), Doubles), sum);
   return __builtin_convertvector(masked ? sum * s->mask : sum, Floats);
 }
 

@@ -10,13 +10,14 @@
  * have it in common. */
 #include "kernels/kernels.h"
 
+#include "doubles.h"
 #include "num/half.h"
 #include "num/math.h"
 
 #define LANES16                                                                                    \
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
 
-enum { GROUP = 4, LANES = GLOW_VL / 2 };
+enum { GROUP = 4 };
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
@@ -210,20 +211,6 @@ NEAREST(64, uint64_t)
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* One register of doubles. */
-typedef double Doubles __attribute__((vector_size(GLOW_VL * 4), aligned(8)));
-typedef int64_t Holds __attribute__((vector_size(GLOW_VL * 4), aligned(8)));
-
-INLINE Doubles doubles_fma(Doubles a, Doubles b, Doubles c) {
-#if GLOW_HAS_FMA
-  return __builtin_elementwise_fma(a, b, c);
-#else
-  Doubles r;
-  ROLLED for (int l = 0; l < LANES; l++) r[l] = glow_fma(a[l], b[l], c[l]);
-  return r;
-#endif
-}
-
 /* A register of places from i on, of N channels. C: what elements are loaded as. */
 #define SUM(kind, S, C, LOAD, N)                                                                   \
   INLINE void kind##_sum##N(const GlowGridParams *p, const S *x, const int32_t *offset,            \
@@ -234,12 +221,12 @@ INLINE Doubles doubles_fma(Doubles a, Doubles b, Doubles c) {
       typedef C Loaded __attribute__((vector_size(LANES * sizeof(C))));                            \
       const int32_t *at = offset + k * p->chunk;                                                   \
       const Doubles w = *(const Doubles *)(weight + k * p->chunk);                                 \
-      const Holds some = (Holds)(w != 0);                                                          \
+      const Longs some = (Longs)(w != 0);                                                          \
       UNROLL for (int c = 0; c < N; c++) {                                                         \
         Loaded v;                                                                                  \
         UNROLL for (int l = 0; l < LANES; l++) v[l] = LOAD(x[at[l] + c * p->in_plane]);            \
         const Doubles next = doubles_fma(w, __builtin_convertvector(v, Doubles), sum[c]);          \
-        sum[c] = (Doubles)(((Holds)next & some) | ((Holds)sum[c] & ~some));                        \
+        sum[c] = (Doubles)(((Longs)next & some) | ((Longs)sum[c] & ~some));                        \
       }                                                                                            \
     }                                                                                              \
     UNROLL for (int c = 0; c < N; c++) sums[c] = sum[c];                                           \

@@ -7,6 +7,7 @@
  * them again. */
 #include "kernels/kernels.h"
 
+#include "doubles.h"
 #include "num/half.h"
 #include "num/math.h"
 
@@ -215,11 +216,18 @@ INLINE bool is_halved(const GlowResizeParams *p) {
     } else if (p->pairs) {                                                                         \
       pairs_##kind(p, halved, x, to);                                                              \
     } else if (p->run == 1) {                                                                      \
-      ROLLED for (int64_t i = 0; i < p->out[2]; i++) {                                             \
-        const int64_t *list = list_of(p, 2, i);                                                    \
+      const int64_t *const table = p->table, *const lists = table + p->places[2];                  \
+      const int64_t n = p->out[2];                                                                 \
+      ROLLED for (int64_t i = 0; i < n; i++) {                                                     \
+        const int64_t *list = table + lists[i];                                                    \
+        const int64_t count = list[0];                                                             \
         double sum = 0;                                                                            \
-        ROLLED for (int64_t k = 0; k < list[0]; k++) sum =                                         \
-            glow_fma(list_weight(list, k), LOAD(x[list_index(list, k)]), sum);                     \
+        if (count == 4)                                                                            \
+          UNROLL for (int k = 0; k < 4; k++) sum =                                                 \
+              glow_fma(list_weight(list, k), LOAD(x[list_index(list, k)]), sum);                   \
+        else                                                                                       \
+          ROLLED for (int64_t k = 0; k < count; k++) sum =                                         \
+              glow_fma(list_weight(list, k), LOAD(x[list_index(list, k)]), sum);                   \
         to[i] = sum;                                                                               \
       }                                                                                            \
     } else {                                                                                       \
@@ -273,29 +281,32 @@ INLINE int64_t slot_of(const GlowResizeParams *p, int64_t i, int64_t j) {
   return turn(i, p->span[0]) * p->span[1] + turn(j, p->span[1]);
 }
 
+enum { PARTS = 16 / LANES }; /* registers of 16 sums */
+#define EACH_PART UNROLL for (int i = 0; i < PARTS; i++)
+
 /* 16 sums from offset `at` of the rows on. */
 INLINE void sum_rows(const GlowResizeParams *p, const Rows *r, const int64_t *planes,
                      const int64_t *lines, int64_t at, double *restrict out) {
-  double outer[16];
-  LANES16 outer[l] = 0;
+  Doubles outer[PARTS];
+  EACH_PART outer[i] = (Doubles){0};
   ROLLED for (int64_t a = 0; a < planes[0]; a++) {
-    double inner[16];
-    LANES16 inner[l] = 0;
+    Doubles inner[PARTS];
+    EACH_PART inner[i] = (Doubles){0};
     ROLLED for (int64_t b = 0; b < lines[0]; b++) {
-      const double *restrict row = r->list[a * lines[0] + b] + at;
-      const double w = list_weight(lines, b);
+      const Doubles *restrict row = (const Doubles *)(r->list[a * lines[0] + b] + at);
+      const Doubles w = doubles_splat(list_weight(lines, b));
       if (p->changes[1])
-        LANES16 inner[l] = glow_fma(w, row[l], inner[l]);
+        EACH_PART inner[i] = doubles_fma(w, row[i], inner[i]);
       else
-        LANES16 inner[l] = row[l];
+        EACH_PART inner[i] = row[i];
     }
-    const double w = list_weight(planes, a);
+    const Doubles w = doubles_splat(list_weight(planes, a));
     if (p->changes[0])
-      LANES16 outer[l] = glow_fma(w, inner[l], outer[l]);
+      EACH_PART outer[i] = doubles_fma(w, inner[i], outer[i]);
     else
-      LANES16 outer[l] = inner[l];
+      EACH_PART outer[i] = inner[i];
   }
-  LANES16 out[l] = outer[l];
+  EACH_PART((Doubles *)out)[i] = outer[i];
 }
 
 /* Sums of one row or two, of one plane. */
@@ -311,7 +322,7 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
 /* Stores SUM(at) for each 16 columns, the last ones over those before them. */
 #define EACH_SUM(size, y, STORE, SUM)                                                              \
   {                                                                                                \
-    double sums[16];                                                                               \
+    double sums[16] __attribute__((aligned(64)));                                                  \
     ROLLED for (int64_t x = 0; (size) >= 16 && x < (size); x += 16) {                              \
       const int64_t at = x + 16 <= (size) ? x : (size)-16;                                         \
       SUM(at);                                                                                     \

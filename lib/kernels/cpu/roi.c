@@ -9,13 +9,14 @@
  * Units are regions, then groups of channels. A plan stays while units have it in common. */
 #include "kernels/kernels.h"
 
+#include "doubles.h"
 #include "glow/rt.h"
 #include "num/half.h"
 #include "num/math.h"
 
 #define EACH _Pragma("clang loop vectorize(enable) interleave(disable)")
 
-enum { GROUP = 4, LANES = GLOW_VL / 2 };
+enum { GROUP = 4 };
 
 #define PLAIN(v) (v)
 #define TO_FLOAT(v) ((float)(v))
@@ -161,32 +162,18 @@ INLINE void plan_region(const GlowRoiParams *p, const void *rois, int64_t region
   plan->count = axes[0].samples * axes[1].samples;
 }
 
-/* One register of doubles. */
-typedef double Doubles __attribute__((vector_size(GLOW_VL * 4), aligned(8)));
-typedef int64_t Holds __attribute__((vector_size(GLOW_VL * 4), aligned(8)));
-
-INLINE Doubles doubles_fma(Doubles a, Doubles b, Doubles c) {
-#if GLOW_HAS_FMA
-  return __builtin_elementwise_fma(a, b, c);
-#else
-  Doubles r;
-  ROLLED for (int l = 0; l < LANES; l++) r[l] = glow_fma(a[l], b[l], c[l]);
-  return r;
-#endif
-}
-
 /* Means of cells [j, j + LANES) of row i, for N channels of X. */
 #define MEAN(kind, S, C, LOAD, N)                                                                  \
   INLINE void kind##_join##N(const GlowRoiParams *p, const S *x, double row_weight,                \
                              const double *weight, const int32_t *at, Doubles *sum) {              \
     typedef C Loaded __attribute__((vector_size(LANES * sizeof(C))));                              \
     const Doubles w = row_weight * *(const Doubles *)weight;                                       \
-    const Holds some = (Holds)(w != 0);                                                            \
+    const Longs some = (Longs)(w != 0);                                                            \
     UNROLL for (int c = 0; c < N; c++) {                                                           \
       Loaded v;                                                                                    \
       UNROLL for (int l = 0; l < LANES; l++) v[l] = LOAD(x[at[l] + c * p->map.plane]);             \
       const Doubles next = doubles_fma(w, __builtin_convertvector(v, Doubles), sum[c]);            \
-      sum[c] = (Doubles)(((Holds)next & some) | ((Holds)sum[c] & ~some));                          \
+      sum[c] = (Doubles)(((Longs)next & some) | ((Longs)sum[c] & ~some));                          \
     }                                                                                              \
   }                                                                                                \
   INLINE void kind##_mean##N(const GlowRoiParams *p, const Plan *plan, const S *x, int64_t i,      \
