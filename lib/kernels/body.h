@@ -11,7 +11,7 @@ enum {
   GLOW_BODY_BLOCKS = 255,   /* of a body at most, and operands of a stack */
   GLOW_BODY_ROOM = 32768,   /* bytes for all blocks of a body */
   GLOW_BODY_LANES = 16,     /* no register has more */
-  GLOW_BODY_FEW = 128,      /* elements of a short row at most */
+  GLOW_BODY_FEW = 192,      /* elements of a short row at most */
   GLOW_BODY_MOST = 32,      /* blocks of a body at most that takes short rows without calls */
   GLOW_BODY_PAIRS = 1 << 16 /* numbers of functions from here on are those of pairs */
 };

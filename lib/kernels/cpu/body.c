@@ -266,11 +266,23 @@ INLINE void put_lanes(float *to, GlowVec v, int64_t left) {
  * of each and which are `next` apart; `varies`: -1, or 0 if a row is one number. */
 INLINE void limit_rows_of(Sums s, bool limited, const GlowLimits *limits, const float *added,
                           int64_t varies, int64_t next, int64_t lanes) {
+  const int64_t wanted = added && lanes < s.end ? lanes : s.end;
+  const int64_t full = wanted < s.width ? wanted / GLOW_VL * GLOW_VL : s.width;
   ROLLED for (int64_t y = 0; y < s.count; y++, s.at += s.width, s.to += s.next) {
     GlowVec one;
-    const GlowBlockOperand row = {(const char *)added, varies, 0};
-    const float *from = added && lanes > 0 ? row_of(&row, &one) : s.at;
-    ROLLED for (int64_t i = 0; i < s.width; i += GLOW_VL) {
+    const float *from = added && lanes > 0 ? added : s.at;
+    int64_t i = 0;
+    if (!varies) {
+      one = vec_splat(*from);
+      from = (const float *)&one;
+    }
+    ROLLED for (; i < full; i += GLOW_VL) {
+      GlowVec v = vec_load(s.at + i);
+      if (added)
+        v += vec_load(from + (i & varies));
+      vec_store(s.to + i, limited ? within(v, limits) : v);
+    }
+    ROLLED for (; i < s.width; i += GLOW_VL) {
       GlowVec v = vec_load(s.at + i);
       if (added) {
         const float *at = from + (i & varies);

@@ -16,10 +16,11 @@
 #if GLOW_HAS_FMA
 enum { ROW = GLOW_BODY_FEW };
 
-/* A value: its first registers, its last one, and -1; or a register of copies, and 0. */
+/* A value: where its registers are, `step` elements apart, and its last one. A register of copies
+ * has step 0. */
 typedef struct Value {
   const float *at, *last;
-  int64_t varies;
+  int64_t step;
 } Value;
 
 typedef struct Row {
@@ -43,10 +44,10 @@ INLINE void load_value(Row *r, int64_t block, const float *at, bool varies, int6
     vec_store(own, vec_splat(*at));
     r->v[block] = (Value){own, own, 0};
   } else if (rest >= GLOW_VL) {
-    r->v[block] = (Value){at, at + r->whole, -1};
+    r->v[block] = (Value){at, at + r->whole, GLOW_VL};
   } else {
     vec_store(own, get_first(at + r->whole, rest));
-    r->v[block] = (Value){at, own, -1};
+    r->v[block] = (Value){at, own, GLOW_VL};
   }
 }
 
@@ -66,49 +67,49 @@ FUNCTION(relu)
 INLINE GlowVec exp_of(GlowVec x) { return vec_exp(x, false); }
 
 /* The cases of steps: `value` from registers a, b, c and d of as many operands. */
-#define AT(i) vec_load(v##i.at + (e & v##i.varies))
-#define LAST(i) vec_load(v##i.last)
 #define CASE_2(number, value)                                                                      \
   case number: {                                                                                   \
-    const Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]];                                          \
-    ROLLED for (int64_t e = 0; e < whole; e += GLOW_VL) {                                          \
-      const GlowVec a = AT(0), b = AT(1);                                                          \
+    Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]];                                                \
+    ROLLED for (int64_t e = 0; e < whole; e += GLOW_VL, v0.at += v0.step, v1.at += v1.step) {      \
+      const GlowVec a = vec_load(v0.at), b = vec_load(v1.at);                                      \
       vec_store(to + e, value);                                                                    \
     }                                                                                              \
-    const GlowVec a = LAST(0), b = LAST(1);                                                        \
+    const GlowVec a = vec_load(v0.last), b = vec_load(v1.last);                                    \
     vec_store(last, value);                                                                        \
     break;                                                                                         \
   }
 #define CASE_3(number, value)                                                                      \
   case number: {                                                                                   \
-    const Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]], v2 = r->v[s->in[2]];                     \
-    ROLLED for (int64_t e = 0; e < whole; e += GLOW_VL) {                                          \
-      const GlowVec a = AT(0), b = AT(1), c = AT(2);                                               \
+    Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]], v2 = r->v[s->in[2]];                           \
+    ROLLED for (int64_t e = 0; e < whole;                                                          \
+                e += GLOW_VL, v0.at += v0.step, v1.at += v1.step, v2.at += v2.step) {              \
+      const GlowVec a = vec_load(v0.at), b = vec_load(v1.at), c = vec_load(v2.at);                 \
       vec_store(to + e, value);                                                                    \
     }                                                                                              \
-    const GlowVec a = LAST(0), b = LAST(1), c = LAST(2);                                           \
+    const GlowVec a = vec_load(v0.last), b = vec_load(v1.last), c = vec_load(v2.last);             \
     vec_store(last, value);                                                                        \
     break;                                                                                         \
   }
 #define CASE_4(number, value)                                                                      \
   case number: {                                                                                   \
-    const Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]], v2 = r->v[s->in[2]],                     \
-                v3 = r->v[s->in[3]];                                                               \
-    ROLLED for (int64_t e = 0; e < whole; e += GLOW_VL) {                                          \
-      const GlowVec a = AT(0), b = AT(1), c = AT(2), d = AT(3);                                    \
+    Value v0 = r->v[s->in[0]], v1 = r->v[s->in[1]], v2 = r->v[s->in[2]], v3 = r->v[s->in[3]];      \
+    ROLLED for (int64_t e = 0; e < whole; e += GLOW_VL, v0.at += v0.step, v1.at += v1.step,        \
+                                          v2.at += v2.step, v3.at += v3.step) {                    \
+      const GlowVec a = vec_load(v0.at), b = vec_load(v1.at), c = vec_load(v2.at),                 \
+                    d = vec_load(v3.at);                                                           \
       vec_store(to + e, value);                                                                    \
     }                                                                                              \
-    const GlowVec a = LAST(0), b = LAST(1), c = LAST(2), d = LAST(3);                              \
+    const GlowVec a = vec_load(v0.last), b = vec_load(v1.last), c = vec_load(v2.last),             \
+                  d = vec_load(v3.last);                                                           \
     vec_store(last, value);                                                                        \
     break;                                                                                         \
   }
 /* Of a function, which is there once. */
 #define CASE_1(number, function)                                                                   \
   case number: {                                                                                   \
-    const Value v0 = r->v[s->in[0]];                                                               \
-    ROLLED for (int64_t e = 0; e <= whole; e += GLOW_VL)                                           \
-        vec_store(e < whole ? to + e : last,                                                       \
-                  function(vec_load(e < whole ? v0.at + (e & v0.varies) : v0.last)));              \
+    Value v0 = r->v[s->in[0]];                                                                     \
+    ROLLED for (int64_t e = 0; e <= whole; e += GLOW_VL, v0.at += v0.step)                         \
+        vec_store(e < whole ? to + e : last, function(vec_load(e < whole ? v0.at : v0.last)));     \
     break;                                                                                         \
   }
 /* The pairs of a first step, in the order of GLOW_PAIR_... */
@@ -148,7 +149,7 @@ static void run_steps(const GlowBodyCode *code, Row *r) {
       CASE_4(GLOW_FEW_ADD_PRODUCTS, a * b + c * d)
       CASE_4(GLOW_FEW_SUB_PRODUCTS, a * b - c * d)
     }
-    r->v[s->result] = (Value){to, last, -1};
+    r->v[s->result] = (Value){to, last, GLOW_VL};
   }
 }
 
@@ -156,10 +157,10 @@ static void run_steps(const GlowBodyCode *code, Row *r) {
 
 /* Stores a value, as far as the last step has not. */
 INLINE void store_value(const Row *r, int64_t block, float *to) {
-  const Value v = r->v[block];
-  if (v.at != to)
-    ROLLED for (int64_t e = 0; e < r->whole; e += GLOW_VL)
-        vec_store(to + e, vec_load(v.at + (e & v.varies)));
+  Value v = r->v[block];
+  if (v.at != to || v.step != GLOW_VL)
+    ROLLED for (int64_t e = 0; e < r->whole; e += GLOW_VL, v.at += v.step)
+        vec_store(to + e, vec_load(v.at));
   if (r->rest < GLOW_VL)
     put_first(to + r->whole, vec_load(v.last), r->rest);
   else if (v.last != to + r->whole)
@@ -176,24 +177,36 @@ static void load_rows(Row *r, const GlowBodyOperand *o, const float *at, int64_t
     load_value(r, o->block, at, false, GLOW_VL);
     return;
   }
-  const bool packed = step && next == width && columns == width;
-  r->v[o->block] = packed ? (Value){at, at + r->whole, -1} : (Value){own, own + r->whole, -1};
-  ROLLED for (int64_t y = 0; y < count && !packed; y++, at += next)
-      ROLLED for (int64_t e = 0; e < width; e += GLOW_VL, own += GLOW_VL)
-          vec_store(own, !step                    ? vec_splat(*at)
-                         : e + GLOW_VL <= columns ? vec_load(at + e)
-                                                  : get_first(at + e, columns - e));
+  if (step && columns == width && (next == width || width == GLOW_VL)) {
+    const int64_t apart = next == width ? GLOW_VL : next;
+    r->v[o->block] = (Value){at, at + r->whole / GLOW_VL * apart, apart};
+    return;
+  }
+  r->v[o->block] = (Value){own, own + r->whole, GLOW_VL};
+  const int64_t full = columns / GLOW_VL * GLOW_VL;
+  ROLLED for (int64_t y = 0; y < count; y++, at += next, own += width) {
+    if (!step) {
+      const GlowVec v = vec_splat(*at);
+      ROLLED for (int64_t e = 0; e < width; e += GLOW_VL) vec_store(own + e, v);
+      continue;
+    }
+    ROLLED for (int64_t e = 0; e < full; e += GLOW_VL) vec_store(own + e, vec_load(at + e));
+    ROLLED for (int64_t e = full; e < width; e += GLOW_VL)
+        vec_store(own + e, get_first(at + e, columns - e));
+  }
 }
 
 /* Stores the result of `count` rows of sums. */
 static void store_rows(const Value *v, int64_t count, int64_t width, int64_t columns, float *to,
                        int64_t next) {
-  ROLLED for (int64_t y = 0; y < count; y++) ROLLED for (int64_t e = 0; e < columns; e += GLOW_VL) {
-    const GlowVec x = vec_load(v->at + ((y * width + e) & v->varies));
-    if (e + GLOW_VL <= columns)
-      vec_store(to + y * next + e, x);
-    else
-      put_first(to + y * next + e, x, columns - e);
+  ROLLED for (int64_t y = 0; y < count; y++, to += next) {
+    const float *at = v->at + y * (width / GLOW_VL) * v->step;
+    ROLLED for (int64_t e = 0; e < columns; e += GLOW_VL, at += v->step) {
+      if (e + GLOW_VL <= columns)
+        vec_store(to + e, vec_load(at));
+      else
+        put_first(to + e, vec_load(at), columns - e);
+    }
   }
 }
 
@@ -219,7 +232,7 @@ bool glow_body_few_store(const float *sums, int64_t count, int64_t width, void *
     else
       load_rows(&r, o, at, o->stride[GLOW_BODY_DIMS - 2], count, width, columns);
   }
-  r.v[code->acc] = (Value){sums, sums + r.whole, -1};
+  r.v[code->acc] = (Value){sums, sums + r.whole, GLOW_VL};
   const bool is_last = glow_body_steps(code)[code->nsteps - 1].result == code->result;
   r.to = one && is_last ? to : (float *)0;
   run_steps(code, &r);

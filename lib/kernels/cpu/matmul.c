@@ -325,11 +325,15 @@ static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, c
   return true;
 }
 
+/* Registers of a row whose sums are computed together, beside which there is room for a number of A
+ * and for what is loaded. */
+enum { SHORT_VECTORS = 12 };
+
 /* One row by `count` registers of columns, a literal, whose chains do not wait for each other. */
 INLINE void row_sums(int count, const GlowMatmulParams *s, const Product *x, float *sums) {
   const int64_t apart = panel_stride(s), step = s->direct ? s->bk : PANEL;
   const float *a = x->a, *b = x->b;
-  GlowVec sum[ROW_VECTORS];
+  GlowVec sum[SHORT_VECTORS];
   UNROLL for (int i = 0; i < count; i++) sum[i] = (GlowVec){0};
   ROLLED for (int64_t k = 0; k < s->k; k++) {
     const GlowVec v = vec_splat(*a);
@@ -340,13 +344,13 @@ INLINE void row_sums(int count, const GlowMatmulParams *s, const Product *x, flo
   UNROLL for (int i = 0; i < count; i++) vec_store(sums + i * GLOW_VL, sum[i]);
 }
 
-/* A whole product of one row by at most ROW_VECTORS registers; false if it is another one, or the
- * machine has no fused multiply-add: what stands in for it would be there 36 times more. */
+/* A whole product of one row by at most SHORT_VECTORS registers. False if it is another one, or the
+ * machine has no fused multiply-add: what stands in for it would be there 78 times more. */
 static bool short_row(const GlowMatmulParams *s, const Product *x) {
   const int64_t count = (s->n + GLOW_VL - 1) / GLOW_VL;
-  if (!GLOW_HAS_FMA || s->tile - s->narrow != 1 || count > ROW_VECTORS)
+  if (!GLOW_HAS_FMA || s->tile - s->narrow != 1 || count > SHORT_VECTORS)
     return false;
-  float sums[ROW_VECTORS * GLOW_VL] __attribute__((aligned(64)));
+  float sums[SHORT_VECTORS * GLOW_VL] __attribute__((aligned(64)));
   switch (count) {
 #define COUNT(n)                                                                                   \
   case n:                                                                                          \
@@ -359,8 +363,12 @@ static bool short_row(const GlowMatmulParams *s, const Product *x) {
     COUNT(5)
     COUNT(6)
     COUNT(7)
+    COUNT(8)
+    COUNT(9)
+    COUNT(10)
+    COUNT(11)
   default:
-    row_sums(ROW_VECTORS, s, x, sums);
+    row_sums(SHORT_VECTORS, s, x, sums);
 #undef COUNT
   }
   if (x->env[0]) {
@@ -373,8 +381,8 @@ static bool short_row(const GlowMatmulParams *s, const Product *x) {
 }
 
 /* A short product. Units are groups of panels. */
-static void short_product(const GlowMatmulParams *s, const Tiles *tiles, void *const *ptrs,
-                          int64_t begin, int64_t end) {
+static __attribute__((noinline)) void short_product(const GlowMatmulParams *s, const Tiles *tiles,
+                                                    void *const *ptrs, int64_t begin, int64_t end) {
   const GlowMatmulPtrs at = GLOW_MATMUL_PTRS(ptrs);
   const Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
   const int64_t all = (s->n + PANEL - 1) / PANEL, p0 = begin * s->panels;
@@ -385,20 +393,16 @@ static void short_product(const GlowMatmulParams *s, const Tiles *tiles, void *c
 }
 #endif
 
-/* `full` and `small` are specialized tiles; `small` has one row less. The _odd ones serve a last
- * panel of which only one register exists; `row` serves products of one row. Tiles that are not
- * used may be null. */
-void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMatmulTileFn *small,
-                 GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd, GlowMatmulTileFn *row,
-                 GlowMatrixEpilogueFn *callback, void *const *ptrs, int64_t begin, int64_t end,
-                 char *scratch) {
-  const Tiles tiles = {full, small, full_odd, small_odd, row, params, callback};
+/* Library code has a function for each way, so that a short product does not begin with room for
+ * the other one. */
 #ifdef GLOW_LIBRARY
-  if (is_short(params)) {
-    short_product(params, &tiles, ptrs, begin, end);
-    return;
-  }
+#define ONE_WAY static __attribute__((noinline))
+#else
+#define ONE_WAY INLINE
 #endif
+
+ONE_WAY void units(const GlowMatmulParams *params, const Tiles *tiles, void *const *ptrs,
+                   int64_t begin, int64_t end, char *scratch) {
   const GlowMatmulParams s = *params;
   ROLLED for (int64_t unit = begin, next; unit < end; unit = next) {
     const int64_t r0 = part_of(unit, s.blocks), pair = whole_of(unit, s.blocks);
@@ -417,6 +421,23 @@ void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMat
       x.b += i * s.b_batch[d];
       x.c += i * s.c_batch[d];
     }
-    product(&s, &tiles, &x, part_of(pair, s.groups), r0, r1);
+    product(&s, tiles, &x, part_of(pair, s.groups), r0, r1);
   }
+}
+
+/* `full` and `small` are specialized tiles; `small` has one row less. The _odd ones serve a last
+ * panel of which only one register exists; `row` serves products of one row. Tiles that are not
+ * used may be null. */
+void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMatmulTileFn *small,
+                 GlowMatmulTileFn *full_odd, GlowMatmulTileFn *small_odd, GlowMatmulTileFn *row,
+                 GlowMatrixEpilogueFn *callback, void *const *ptrs, int64_t begin, int64_t end,
+                 char *scratch) {
+  const Tiles tiles = {full, small, full_odd, small_odd, row, params, callback};
+#ifdef GLOW_LIBRARY
+  if (is_short(params)) {
+    short_product(params, &tiles, ptrs, begin, end);
+    return;
+  }
+#endif
+  units(params, &tiles, ptrs, begin, end, scratch);
 }
