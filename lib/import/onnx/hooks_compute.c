@@ -85,6 +85,9 @@ bool glow_onnx_qlinear_conv(GlowOnnxNode *n) {
   m.strides = w.strides;
   m.pads = w.pads;
   m.dilations = w.dilations;
+  glow_onnx_check_scale(n, 1, false);
+  glow_onnx_check_scale(n, 4, false);
+  glow_onnx_check_scale(n, 6, true);
   n->ins[0] = glow_onnx_padded(n, &w, n->ins[0], n->ins[2]);
   return n->ins[0] && glow_onnx_finish(n, GLOW_OP_QLINEAR_CONV, n->ins, n->nins, &m, NULL, 0);
 }

@@ -31,6 +31,7 @@ static GlowValue *dequantized(GlowOnnxNode *n, uint32_t i) {
   GlowDequantizeLinearMembers m = {.axis = 1};
   GlowValue *ins[] = {operand(n, i), glow_onnx_rank0(n, operand(n, i + 1)),
                       glow_onnx_rank0(n, operand(n, i + 2))};
+  glow_onnx_check_scale(n, i + 1, false);
   return ins[1] && (ins[2] || !operand(n, i + 2))
              ? glow_onnx_emit(n, GLOW_OP_DEQUANTIZE_LINEAR, ins, 3, &m)
              : NULL;
@@ -43,6 +44,7 @@ static bool finish_quantized(GlowOnnxNode *n, GlowValue *y, uint32_t i, GlowKind
   GlowValue *ins[] = {y, glow_onnx_rank0(n, operand(n, i)), zero};
   GlowQuantizeLinearMembers m = {
       .axis = 1, .kind = zero ? zero->type->kind : kind, .saturate = true};
+  glow_onnx_check_scale(n, i, true);
   return y && ins[1] && (zero || !operand(n, i + 1)) &&
          glow_onnx_finish(n, GLOW_OP_QUANTIZE_LINEAR, ins, 3, &m, NULL, 0);
 }
@@ -185,6 +187,8 @@ static GlowValue *real_product(GlowOnnxNode *n, const Product *p) {
 bool glow_onnx_mat_mul_integer_to_float(GlowOnnxNode *n) {
   if (!check_operands(n, 4, 7, 1u << 4 | 1u << 5 | 1u << 6))
     return false;
+  glow_onnx_check_scale(n, 2, false);
+  glow_onnx_check_scale(n, 3, false);
   Product p = {.alpha = 1, .a = n->ins[0], .b = n->ins[1], .ascale = n->ins[2]};
   p.bscale = n->ins[3];
   p.azero = operand(n, 4);
@@ -196,6 +200,7 @@ bool glow_onnx_mat_mul_integer_to_float(GlowOnnxNode *n) {
 bool glow_onnx_dynamic_quantize_mat_mul(GlowOnnxNode *n) {
   if (!check_operands(n, 3, 5, 1u << 3 | 1u << 4))
     return false;
+  glow_onnx_check_scale(n, 2, false);
   GlowStr names[] = {glow_onnx_part_name(n, "a"), glow_onnx_part_name(n, "scale"),
                      glow_onnx_part_name(n, "zero")};
   GlowNode *a = glow_onnx_build(n, GLOW_OP_DYNAMIC_QUANTIZE_LINEAR, n->ins, 1,
@@ -225,6 +230,8 @@ bool glow_onnx_qgemm(GlowOnnxNode *n) {
       !glow_onnx_bool(n, "transA", &rows) || !glow_onnx_bool(n, "transB", &columns) ||
       !glow_onnx_float(n, "alpha", &p.alpha))
     return false;
+  glow_onnx_check_scale(n, 1, false);
+  glow_onnx_check_scale(n, 4, false);
   p.a = matrix(n, n->ins[0], rows);
   p.b = matrix(n, n->ins[3], columns);
   p.ascale = n->ins[1];
@@ -326,6 +333,8 @@ static bool read_attention(GlowOnnxNode *n, Heads *h) {
     return false;
   if (heads < 1 || heads > INT32_MAX)
     return glow_onnx_fail(n, "num_heads = %lld, expected 1 or more", (long long)heads);
+  glow_onnx_check_scale(n, QA_X_SCALE, false);
+  glow_onnx_check_scale(n, QA_W_SCALE, false);
   if (rotary || shared)
     return glow_onnx_unsupported(n, rotary ? "rotary embedding" : "a buffer for past and present");
   h->m.q_num_heads = h->m.kv_num_heads = (uint32_t)heads;

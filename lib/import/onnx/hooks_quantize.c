@@ -4,11 +4,31 @@
  * scale stands for `precision` and for scales of kinds that nothing is computed in (i32,
  * float8e8m0). A Cast of the result stands for an `output_dtype` of DequantizeLinear that is not
  * the scale's kind. */
+#include <float.h>
+#include <math.h>
+
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
 
 static bool is_compute_kind(GlowKind k) {
   return k == GLOW_KIND_FLOAT || k == GLOW_KIND_FLOAT16 || k == GLOW_KIND_BFLOAT16;
+}
+
+void glow_onnx_check_scale(GlowOnnxNode *n, uint32_t i, bool divides) {
+  const GlowValue *v = i < n->nins ? n->ins[i] : NULL;
+  const GlowTensor *t = v && v->kind == GLOW_VALUE_STORAGE && v->def.storage->cls == GLOW_CONSTANT
+                            ? v->def.storage->init.tensor
+                            : NULL;
+  if (!t || !is_compute_kind(t->type->kind))
+    return;
+  for (int64_t k = 0; k < glow_tensor_elements(t); k++) {
+    const double scale = glow_tensor_get_double(t, k);
+    if (divides ? scale >= FLT_MIN && scale <= FLT_MAX : isfinite(scale))
+      continue;
+    glow_warning(n->im->ctx, n->loc, "%s: the scale '%s' is %.9g, which is %s", n->op, v->name,
+                 scale, divides ? "no positive, normal float" : "not finite");
+    return;
+  }
 }
 
 /* Reads an attribute that is an element kind, or 0, which leaves *kind as it is. */
@@ -37,6 +57,7 @@ bool glow_onnx_quantize_linear(GlowOnnxNode *n) {
   GlowValue *ins[3] = {NULL};
   if (!read_operands(n, &m.axis, &m.block, ins) || !glow_onnx_bool(n, "saturate", &m.saturate))
     return false;
+  glow_onnx_check_scale(n, 1, true);
   GlowKind scale = ins[1]->type->kind, zero = ins[2] ? ins[2]->type->kind : GLOW_KIND_U8;
   GlowKind precision = is_compute_kind(scale) ? scale : GLOW_KIND_FLOAT;
   m.kind = zero;
@@ -56,6 +77,7 @@ bool glow_onnx_dequantize_linear(GlowOnnxNode *n) {
   GlowValue *ins[3] = {NULL};
   if (!read_operands(n, &m.axis, &m.block, ins))
     return false;
+  glow_onnx_check_scale(n, 1, false);
   GlowKind kind = ins[1]->type->kind;
   if (!optional_kind(n, "output_dtype", &kind))
     return false;
@@ -69,4 +91,14 @@ bool glow_onnx_dequantize_linear(GlowOnnxNode *n) {
   return glow_onnx_finish1(n, GLOW_OP_CAST,
                            glow_onnx_emit(n, GLOW_OP_DEQUANTIZE_LINEAR, ins, 3, &m),
                            &(GlowCastMembers){.to = kind});
+}
+
+/* Operands 1, 4 and 6 are the scales of both operands and of the result. */
+bool glow_onnx_qlinear_mat_mul(GlowOnnxNode *n) {
+  if (!glow_onnx_check_ins(n, 8, 8))
+    return false;
+  glow_onnx_check_scale(n, 1, false);
+  glow_onnx_check_scale(n, 4, false);
+  glow_onnx_check_scale(n, 6, true);
+  return glow_onnx_finish(n, GLOW_OP_QLINEAR_MAT_MUL, n->ins, 8, NULL, NULL, 0);
 }

@@ -150,6 +150,8 @@ bool glow_onnx_dynamic_quantize_lstm(GlowOnnxNode *n) {
     if (!is_weights(n->ins[i]->type))
       return glow_onnx_fail(n, "operand %u is %s; weights of 8 bits with three axes are expected",
                             i, glow_type_str(n->im->ctx, n->ins[i]->type));
+  glow_onnx_check_scale(n, W_SCALE, false);
+  glow_onnx_check_scale(n, R_SCALE, false);
   GlowKind kind = n->ins[W_SCALE]->type->kind;
   GlowValue *w = real_weights(n, W, W_SCALE, kind),
             *r = w ? real_weights(n, R, R_SCALE, kind) : NULL;

@@ -8,6 +8,7 @@
 
 #include "import/onnx/hooks.h"
 #include "import/onnx/importer.h"
+#include "ir/dims.h"
 
 enum { MOST = 1 << 30 }; /* of an extent that an attribute says */
 
@@ -175,6 +176,7 @@ bool glow_onnx_mat_mul_n_bits(GlowOnnxNode *n) {
     return glow_onnx_unsupported(n, "g_idx, an order of columns");
   if (prepacked)
     return glow_onnx_unsupported(n, "weights that are packed for a device");
+  glow_onnx_check_scale(n, 2, false);
   w.blocks = (w.columns + w.block - 1) / w.block;
   GlowValue *weights = weights_of(n, &w);
   return weights && finish_product(n, swapped(n, weights), operand(n, 5));
@@ -225,6 +227,7 @@ bool glow_onnx_mat_mul_bnb4(GlowOnnxNode *n) {
     return false;
   if (type != 0 && type != 1)
     return glow_onnx_fail(n, "quant_type = %lld, expected 0 or 1", (long long)type);
+  glow_onnx_check_scale(n, 2, false);
   int64_t count = rows * columns, bytes = (count + 1) / 2, blocks = (count + block - 1) / block;
   GlowValue *q = unpacked(n, reshape(n, n->ins[1], &bytes, 1), 4, true);
   q = first_columns(n, as_matrix(n, q, 1, bytes * 2), bytes * 2, count);
@@ -311,8 +314,15 @@ bool glow_onnx_gather_block_quantized(GlowOnnxNode *n) {
   bool bytes = data->kind == GLOW_KIND_U8;
   if (bytes && (l.gather != 0 || l.along != (int64_t)data->rank - 1))
     return glow_onnx_fail(n, "u8 data is picked along axis 0, with blocks along the last");
+  const GlowType *scales = n->ins[2]->type;
+  GlowDim slices;
+  if (scales->rank != data->rank ||
+      !glow_dim_meet(scales->dims[l.gather], data->dims[l.gather], &slices))
+    return glow_onnx_fail(n, "scales of %s for data of %s", glow_type_str(n->im->ctx, scales),
+                          glow_type_str(n->im->ctx, data));
   if (data->rank + indices->rank > GLOW_MAX_RANK)
     return glow_onnx_unsupported(n, "results of more than %d axes", GLOW_MAX_RANK);
+  glow_onnx_check_scale(n, 2, false);
   l.rank = data->rank + indices->rank - 1;
   GlowKind kind = data->kind == GLOW_KIND_I4 ? GLOW_KIND_I8 : GLOW_KIND_U8;
   GlowValue *scale = picked(n, &l, n->ins[2]), *q, *zero = NULL;

@@ -239,6 +239,10 @@ GlowValue *glow_onnx_shape_of(GlowOnnxNode *n, GlowValue *v);
 GlowStr glow_onnx_part_name(const GlowOnnxNode *n, const char *tag);
 /* v as rank 0, by a Reshape if need be. */
 GlowValue *glow_onnx_rank0(GlowOnnxNode *n, GlowValue *v);
+/* Warns where operand i is a constant with a number that is no usual scale. Numbers that only
+ * multiply (`divides` is false) are usual unless they are NaN or infinite: weights have scales of 0
+ * and negative ones. What is divided by a scale needs a positive, normal number. */
+void glow_onnx_check_scale(GlowOnnxNode *n, uint32_t i, bool divides);
 /* v as element kind `kind`, by a Cast if need be. */
 GlowValue *glow_onnx_cast_to(GlowOnnxNode *n, GlowValue *v, GlowKind kind);
 

@@ -343,6 +343,24 @@ def make_families(w):
     w("map-tensor", one([node("SequenceMap", "x,x", "y", "map", body=sub)]))
 
 
+def make_scales(w):
+    """Scales that divide numbers, and such that only multiply."""
+    odd = {"zero": 0.0, "minus": -0.5, "tiny": 1e-45, "inf": float("inf"), "nan": float("nan"), "s": 0.5}
+    inits = [floats(name, [], [number]) for name, number in odd.items()]
+    inits += [floats("list", [2], [0.5, -3.0]), floats("more", [2], [-0.5, float("-inf")]), tensor("z", U8, [], b"\1"),
+              tensor("q", U8, [1, 2], b"\1\2"), tensor("filter", U8, [1, 1, 1, 1], b"\1"), tensor("map", U8, [1, 1, 2, 2], bytes(4))]
+    nodes = [node("QuantizeLinear", f"x,{name}", f"q.{name}", name) for name in odd]
+    nodes += [node("DequantizeLinear", f"q,{name}", f"d.{name}", f"d.{name}") for name in odd]
+    nodes += [node("QuantizeLinear", "x,list", "q.list", "list", axis=0), node("DequantizeLinear", "q,more", "d.more", "more"),
+              node("QLinearMatMul", "q,s,z,q2,inf,z,zero,z", "product", "product"),
+              node("QLinearConv", "map,nan,z,filter,minus,z,tiny,z", "conv", "conv"),
+              node("QLinearAdd", "q,minus,z,q,nan,z,minus,z", "sum", "sum", "com.microsoft"),
+              node("QGemm", "q,inf,z,q2,zero,z", "gemm", "gemm", "com.microsoft")]
+    names = [n for name in odd for n in (f"q.{name}", f"d.{name}")] + ["q.list", "d.more", "product", "conv", "sum", "gemm"]
+    inits.append(tensor("q2", U8, [2, 1], b"\1\2"))
+    w("scales", model(graph(nodes, [X], [value(n) for n in names], inits), 17, imports=[("com.microsoft", 1)]))
+
+
 def make_qlinear(w):
     """Quantized operators of ONNX Runtime."""
     domain = "com.microsoft"
@@ -374,7 +392,8 @@ def make_weights(w):
     """Operators of ONNX Runtime with weights of a few bits."""
     domain, bits = "com.microsoft", dict(K=32, N=2, block_size=16)
     inits = [tensor("b", U8, [2, 2, 8], bytes(32)), floats("a", [1, 32], [1.0] * 32), floats("s", [2, 2], [0.5] * 4),
-             ints("i", [2], [0, 1]), tensor("t", U8, [2, 8], bytes(16)), floats("l", [2, 1], [0.5] * 2)]
+             ints("i", [2], [0, 1]), tensor("t", U8, [2, 8], bytes(16)), floats("l", [2, 1], [0.5] * 2),
+             floats("l3", [3, 1], [0.5] * 3)]
     narrow = lambda op, ins, **more: one(node(op, ins, "y", "q1", domain, **more), inits=inits, imports=[(domain, 1)])
     w("weights-bits", narrow("MatMulNBits", "a,b,s", **bits))
     w("weights-few", narrow("MatMulNBits", "a,b", **bits))
@@ -388,6 +407,7 @@ def make_weights(w):
     w("weights-packed", narrow("MatMulNBits", "a,b,s", weight_prepacked=1, **bits))
     w("weights-type", narrow("MatMulBnb4", "a,b,s", quant_type=2, **bits))
     w("weights-axis", narrow("GatherBlockQuantized", "t,i,l", block_size=16, gather_axis=2))
+    w("weights-scales", narrow("GatherBlockQuantized", "t,i,l3", block_size=16))
     w("weights-same", narrow("GatherBlockQuantized", "t,i,l", block_size=16, gather_axis=1))
     w("weights-inner", narrow("GatherBlockQuantized", "t,i,l", block_size=16, gather_axis=1, quantize_axis=0))
 
@@ -462,7 +482,7 @@ def main():
             out.write(data)
 
     for make in (make_basic, make_bind, make_control, make_elementwise, make_families, make_functions, make_movement, make_old, make_operators,
-                 make_qlinear, make_resampling, make_folded, make_unsupported, make_weights, make_windows, make_wrong):
+                 make_qlinear, make_resampling, make_scales, make_folded, make_unsupported, make_weights, make_windows, make_wrong):
         make(write)
     make_external(write, folder)
     write("empty", b"")
