@@ -1,5 +1,6 @@
 /* Types in texts. A shape is a single token. It is taken apart here, so that a message can point at
  * the wrong part. */
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -191,8 +192,8 @@ GlowQuantText glow_parse_quant(GlowParser *p, const GlowToken *s, const GlowToke
   if (!is_letter_token(p, s, 'S') || !is_letter_token(p, o, 'O')) {
     glow_parse_error(p, s, "quantization is written [S:scale O:offset]");
     q.bad = true;
-  } else if (!(q.scale > 0) || isinf(q.scale)) {
-    glow_parse_error(p, scale, "the scale must be positive and finite");
+  } else if (!(q.scale >= FLT_MIN) || isinf(q.scale)) {
+    glow_parse_error(p, scale, "the scale must be a positive, normal float");
     q.bad = true;
   } else if (memchr(glow_token_text(p, offset), '.', offset->length) ||
              memchr(glow_token_text(p, offset), 'n', offset->length)) {

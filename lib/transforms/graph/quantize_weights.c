@@ -73,18 +73,28 @@ static bool is_kept(Narrow *w, const GlowNode *n, const GlowValue *matrix) {
   return named | (n->results[0].name && glow_globs_match(&w->keep, n->results[0].name));
 }
 
+/* Why the matrix of n stays as it is; NULL if it is rounded. */
+static const char *why_not(Narrow *w, const GlowNode *n, const GlowValue *matrix) {
+  if (matrix->kind != GLOW_VALUE_STORAGE || !glow_constness_of(w->constness, matrix))
+    return "its matrix is not constant";
+  if (matrix->type->kind != GLOW_KIND_FLOAT)
+    return "its matrix has another kind than float";
+  if (matrix->type->dims[0].size < w->block)
+    return "its matrix has less rows than a block";
+  return is_kept(w, n, matrix) ? "keep= names it" : NULL;
+}
+
 static bool narrow(GlowNode *n, void *arg) {
   Narrow *w = arg;
   GlowContraction c;
-  if ((n->op != GLOW_OP_MAT_MUL && n->op != GLOW_OP_FULLY_CONNECTED) ||
-      !glow_contraction_describe(n, &c))
+  if (n->op != GLOW_OP_MAT_MUL && n->op != GLOW_OP_FULLY_CONNECTED)
     return true;
   GlowValue *old = glow_node_in(n, GLOW_CONTRACTION_W);
-  if (old->type->kind != GLOW_KIND_FLOAT || old->kind != GLOW_VALUE_STORAGE ||
-      !glow_constness_of(w->constness, old) || old->type->dims[0].size < w->block)
-    return true;
-  if (is_kept(w, n, old)) {
-    glow_pass_remark(w->run, glow_node_loc(n), "keep= names @%s", old->name);
+  const char *why =
+      glow_contraction_describe(n, &c) ? why_not(w, n, old) : "it is no product with a matrix";
+  if (why) {
+    glow_pass_remark(w->run, glow_node_loc(n), "%s stays in float: %s", glow_node_desc(n)->node,
+                     why);
     return true;
   }
   GlowValue *made = glow_map_get(w->made, old);
