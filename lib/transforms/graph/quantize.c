@@ -142,12 +142,15 @@ static void convert_ports(GlowPassRun *run, bool output) {
 
 /* ---- The pass -------------------------------------------------------------------------------- */
 
-/* Says why nodes stay in float. False with assert-all, if one does. */
+/* Says why nodes stay in float, and which values share a scale by `tie` alone. False with
+ * assert-all, if a node stays in float. */
 static bool tell_reasons(GlowQuantPlan *p) {
   bool ok = true;
   for (uint32_t i = 0; i < p->nodes.count; i++) {
     const GlowQuantNode *q = &p->nodes.data[i];
     ok &= glow_quant_tell(p->run, &p->options->nodes, q->node, q->reason);
+    if (!q->reason && q->sharing)
+      glow_pass_remark(p->run, glow_node_loc(q->node), "%s", q->sharing);
   }
   return ok;
 }

@@ -128,7 +128,7 @@ bool glow_quantize_read_options(GlowPassRun *run, GlowQuantizeOptions *o) {
   static const char *const kinds[] = {"u8", "i8"};
   int scheme = GLOW_SCHEME_ASYMMETRIC, kind = 0;
   const char *tie = glow_pass_option(run, "tie");
-  *o = (GlowQuantizeOptions){.tie = 4,
+  *o = (GlowQuantizeOptions){.tie = GLOW_USUAL_TIE,
                              .inputs = glow_pass_option(run, "inputs") != NULL,
                              .outputs = glow_pass_option(run, "outputs") != NULL,
                              .partial = glow_pass_option(run, "partial") != NULL,

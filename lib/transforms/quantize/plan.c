@@ -1,7 +1,7 @@
 /* Choosing what is quantized: see quantize.h.
  *
- *   1. A node can be, if its operator has a quantized form, the user wants it, and its operands have
- *      ranges. What `same` ties has one scale, unless that is `tie` times more than one of the
+ *   1. A node can be, if its operator has a quantized form, the user wants it, and its operands
+ * have ranges. What `same` ties has one scale, unless that is `tie` times more than one of the
  *      values needs: then the node stays in float. What `clamp` limits has the scale of the result.
  *   2. A node is, if it lies between contractions that can be, or is one (`all`: in any case).
  *   3. A value that such nodes read is rounded to 8 bits, but for those that only pass from a
@@ -130,15 +130,31 @@ static ValueList tied_values(const GlowQuantPlan *p, const GlowNode *n) {
   return list;
 }
 
-/* Ties all of the values or none. NULL, or why they cannot be tied. */
-static const char *tie_all(GlowQuantPlan *p, const GlowNode *n) {
-  ValueList list = tied_values(p, n);
+/* What is said of values with one scale that is `factor` times too large for `smallest`. */
+static const char *sharing(const GlowQuantPlan *p, const ValueList *list,
+                           const GlowQuantValue *smallest, double factor) {
+  GlowContext *ctx = p->run->ctx;
+  GlowStr names = NULL;
+  for (uint32_t i = 0; i < list->count; i++) {
+    GlowStr name = glow_observed_name(ctx, list->data[i]->value);
+    const char *between = i + 1 == list->count ? " and " : ", ";
+    names = names ? glow_str_printf(ctx, "%s%s'%s'", names, between, name)
+                  : glow_str_printf(ctx, "'%s'", name);
+  }
+  return glow_str_printf(ctx, "%s share a scale that is %.3g times too large for '%s'", names,
+                         factor, glow_observed_name(ctx, smallest->value));
+}
+
+/* Ties all of the values of q or none. NULL, or why they cannot be tied. */
+static const char *tie_all(GlowQuantPlan *p, GlowQuantNode *q) {
+  ValueList list = tied_values(p, q->node);
   if (!list.count)
     return NULL;
   GlowQuantValue all = *head_of(list.data[0]);
+  const GlowQuantValue *smallest = list.data[0];
+  double least = all.least, factor = 1;
   for (uint32_t i = 1; i < list.count; i++) {
     GlowQuantValue head = *head_of(list.data[i]);
-    double factor;
     if (!can_tie(p, &all, &head, &factor))
       return factor > 1
                  ? glow_str_printf(p->run->ctx,
@@ -148,7 +164,11 @@ static const char *tie_all(GlowQuantPlan *p, const GlowNode *n) {
                                    glow_observed_name(p->run->ctx, list.data[i]->value), factor)
                  : "the ranges file gives its values several scales";
     tie(&all, &head);
+    smallest = head.least < least ? list.data[i] : smallest;
+    least = fmin(least, head.least);
   }
+  if (factor > GLOW_USUAL_TIE)
+    q->sharing = sharing(p, &list, smallest, factor);
   for (uint32_t i = 1; i < list.count; i++) {
     GlowQuantValue *to = head_of(list.data[0]), *from = head_of(list.data[i]);
     if (to != from)
@@ -251,7 +271,7 @@ static const char *reason_for(GlowQuantPlan *p, GlowQuantNode *q) {
   if (why)
     return why;
   if (q->form == GLOW_QUANT_SAME)
-    return tie_all(p, n);
+    return tie_all(p, q);
   if (q->form == GLOW_QUANT_CLAMP)
     tie_limited(p, n);
   GlowQuantValue *right =

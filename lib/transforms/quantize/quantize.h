@@ -56,6 +56,9 @@ GlowFunction *glow_quantize_function(GlowPassRun *run, const GlowRanges *r);
 bool glow_quantize_read_number(GlowPassRun *run, const char *option, const char *text, double least,
                                double most, double *value);
 
+/* How many times too large for a value a scale may be that it shares, unless `tie` says. */
+#define GLOW_USUAL_TIE 4.0
+
 /* The options of -quantize. */
 typedef struct GlowQuantizeOptions {
   GlowRanges *ranges;
@@ -93,7 +96,8 @@ struct GlowQuantValue {
 typedef struct GlowQuantNode {
   GlowNode *node;
   GlowQuantForm form;
-  const char *reason; /* why it stays in float; NULL: it does not, or it has no part in it */
+  const char *reason;  /* why it stays in float; NULL: it does not, or it has no part in it */
+  const char *sharing; /* which values it ties by `tie`, if that is more than usual; or NULL */
 } GlowQuantNode;
 
 /* Which nodes of a function work on quantized values, and which values become such. */
