@@ -262,35 +262,35 @@ INLINE void put_lanes(float *to, GlowVec v, int64_t left) {
     put_first(to, v, left);
 }
 
-/* Stores rows of sums, plus rows of an operand if `added` is not null, of which `lanes` may be read
- * of each and which are `next` apart; `varies`: -1, or 0 if a row is one number. */
-INLINE void limit_rows_of(Sums s, bool limited, const GlowLimits *limits, const float *added,
-                          int64_t varies, int64_t next, int64_t lanes) {
-  const int64_t wanted = added && lanes < s.end ? lanes : s.end;
+/* Stores rows of sums; with `sum`, plus rows of an operand, which are `next` apart and of which
+ * `lanes` may be read; `varies`: -1, or 0 if a row is one number. Both bools are literals. */
+INLINE void limit_rows_of(Sums s, bool limited, const GlowLimits *limits, bool sum,
+                          const float *added, int64_t varies, int64_t next, int64_t lanes) {
+  const int64_t wanted = sum && lanes < s.end ? lanes : s.end;
   const int64_t full = wanted < s.width ? wanted / GLOW_VL * GLOW_VL : s.width;
   ROLLED for (int64_t y = 0; y < s.count; y++, s.at += s.width, s.to += s.next) {
     GlowVec one;
-    const float *from = added && lanes > 0 ? added : s.at;
+    const float *from = sum && lanes > 0 ? added : s.at;
     int64_t i = 0;
-    if (!varies) {
+    if (sum && !varies) {
       one = vec_splat(*from);
       from = (const float *)&one;
     }
     ROLLED for (; i < full; i += GLOW_VL) {
       GlowVec v = vec_load(s.at + i);
-      if (added)
+      if (sum)
         v += vec_load(from + (i & varies));
       vec_store(s.to + i, limited ? within(v, limits) : v);
     }
     ROLLED for (; i < s.width; i += GLOW_VL) {
       GlowVec v = vec_load(s.at + i);
-      if (added) {
+      if (sum) {
         const float *at = from + (i & varies);
         v += i + GLOW_VL <= lanes ? vec_load(at) : get_first(at, lanes - i);
       }
       put_lanes(s.to + i, limited ? within(v, limits) : v, s.end - i);
     }
-    if (added)
+    if (sum)
       added += next;
   }
 }
@@ -302,16 +302,16 @@ static void limit_sums(const Sums *s, void *const *env, const int64_t *place, in
   const GlowBodyOperand *o = glow_body_operands(code);
   const GlowLimits limits = limits_of(code);
   if (!code->noperands) {
-    limit_rows_of(*s, true, &limits, (const float *)0, 0, 0, 0);
+    limit_rows_of(*s, true, &limits, false, (const float *)0, 0, 0, 0);
     return;
   }
   const int64_t next = o->stride[dims - 2], step = o->stride[dims - 1];
   const int64_t lanes = step && o->channels ? o->channels - lane : s->width; /* may be read */
   const float *from = (const float *)env[1] + offset_at(o, place, dims);
   if (code->low > -__builtin_inff() || code->high < __builtin_inff())
-    limit_rows_of(*s, true, &limits, from, step ? -1 : 0, next, lanes);
+    limit_rows_of(*s, true, &limits, true, from, step ? -1 : 0, next, lanes);
   else
-    limit_rows_of(*s, false, &limits, from, step ? -1 : 0, next, lanes);
+    limit_rows_of(*s, false, &limits, true, from, step ? -1 : 0, next, lanes);
 }
 
 /* Bytes for the blocks of rows. */
@@ -393,7 +393,7 @@ void glow_body_store(float *sums, int64_t count, int64_t width, void *const *env
   if (GLOW_HAS_FMA && glow_body_few_store(sums, count, width, env, place, to, next, n))
     return;
   glow_body_rows(sums, count, width, env, place, GLOW_BODY_DIMS, column);
-  limit_rows_of(s, false, (const GlowLimits *)0, (const float *)0, 0, 0, 0);
+  limit_rows_of(s, false, (const GlowLimits *)0, false, (const float *)0, 0, 0, 0);
 }
 
 GlowVec glow_body_epilogue(GlowVec acc, void *const *env, int64_t n, int64_t c, int64_t h,

@@ -167,32 +167,36 @@ INLINE void store_value(const Row *r, int64_t block, float *to) {
     vec_store(to + r->whole, vec_load(v.last));
 }
 
-/* Sets the value of an operand: `count` rows of `width` elements, whole registers, `next` apart.
- * All but the first `columns` of a row are zeros. */
-static void load_rows(Row *r, const GlowBodyOperand *o, const float *at, int64_t next,
+/* Copies `count` rows of `columns` elements, `next` apart, to rows of `width`, whole registers,
+ * behind each other; the rest is zeros. step 0: a row is one number. */
+static void copy_rows(float *to, const float *at, int64_t next, int64_t step, int64_t count,
+                      int64_t width, int64_t columns) {
+  const int64_t full = columns / GLOW_VL * GLOW_VL;
+  ROLLED for (int64_t y = 0; y < count; y++, at += next, to += width) {
+    if (!step) {
+      const GlowVec v = vec_splat(*at);
+      ROLLED for (int64_t e = 0; e < width; e += GLOW_VL) vec_store(to + e, v);
+      continue;
+    }
+    ROLLED for (int64_t e = 0; e < full; e += GLOW_VL) vec_store(to + e, vec_load(at + e));
+    ROLLED for (int64_t e = full; e < width; e += GLOW_VL)
+        vec_store(to + e, get_first(at + e, columns - e));
+  }
+}
+
+/* Sets the value of an operand: `count` rows of `columns` elements, `next` apart. */
+INLINE void load_rows(Row *r, const GlowBodyOperand *o, const float *at, int64_t next,
                       int64_t count, int64_t width, int64_t columns) {
   const int64_t step = o->stride[GLOW_BODY_DIMS - 1];
   float *own = r->room + o->block * ROW;
   if (!step && !next) {
     load_value(r, o->block, at, false, GLOW_VL);
-    return;
-  }
-  if (step && columns == width && (next == width || width == GLOW_VL)) {
+  } else if (step && columns == width && (next == width || width == GLOW_VL)) {
     const int64_t apart = next == width ? GLOW_VL : next;
     r->v[o->block] = (Value){at, at + r->whole / GLOW_VL * apart, apart};
-    return;
-  }
-  r->v[o->block] = (Value){own, own + r->whole, GLOW_VL};
-  const int64_t full = columns / GLOW_VL * GLOW_VL;
-  ROLLED for (int64_t y = 0; y < count; y++, at += next, own += width) {
-    if (!step) {
-      const GlowVec v = vec_splat(*at);
-      ROLLED for (int64_t e = 0; e < width; e += GLOW_VL) vec_store(own + e, v);
-      continue;
-    }
-    ROLLED for (int64_t e = 0; e < full; e += GLOW_VL) vec_store(own + e, vec_load(at + e));
-    ROLLED for (int64_t e = full; e < width; e += GLOW_VL)
-        vec_store(own + e, get_first(at + e, columns - e));
+  } else {
+    copy_rows(own, at, next, step, count, width, columns);
+    r->v[o->block] = (Value){own, own + r->whole, GLOW_VL};
   }
 }
 
@@ -245,21 +249,29 @@ bool glow_body_few_store(const float *sums, int64_t count, int64_t width, void *
 
 bool glow_body_few_sheet(const GlowStackParams *p, void *const *env, int64_t begin, int64_t end) {
   const GlowBodyCode *code = env[0];
-  const GlowBodyOperand *operands = glow_body_operands(code), *o = operands + code->nouts;
+  const GlowBodyOperand *operands = glow_body_operands(code), *o = operands;
   const int64_t columns = p->n[GLOW_STACK_DIMS - 1], count = end - begin;
   const int64_t width = (columns + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
+  const int64_t result = glow_body_steps(code)[code->nsteps - 1].result;
   Row r;
   if (count * width > ROW)
     return false;
   set_width(&r, count * width);
   r.to = (float *)0;
+  ROLLED for (int64_t i = 0; i < code->nouts;
+              i++, o++) if (o->block == result && columns == width && o->stride[0] == width) r.to =
+      (float *)env[1 + i] + begin * width;
   ROLLED for (int64_t i = code->nouts; i < code->noperands; i++, o++) load_rows(
       &r, o, (const float *)env[1 + i] + begin * o->stride[0], o->stride[0], count, width, columns);
   run_steps(code, &r);
   o = operands;
-  ROLLED for (int64_t i = 0; i < code->nouts; i++, o++)
-      store_rows(&r.v[o->block], count, width, columns, (float *)env[1 + i] + begin * o->stride[0],
-                 o->stride[0]);
+  ROLLED for (int64_t i = 0; i < code->nouts; i++, o++) {
+    float *to = (float *)env[1 + i] + begin * o->stride[0];
+    if (columns == width && o->stride[0] == width)
+      store_value(&r, o->block, to);
+    else
+      store_rows(&r.v[o->block], count, width, columns, to, o->stride[0]);
+  }
   return true;
 }
 

@@ -280,13 +280,13 @@ INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product
 }
 
 #ifdef GLOW_LIBRARY
-/* Whether rows are one tile, k is one chunk, and A and B are read where they are: what else there
+/* Whether rows are one block, k is one chunk, and A and B are read where they are: what else there
  * is to find out would take longer than a product of one row by a small matrix. */
 static bool is_short(const GlowMatmulParams *s) {
   const bool in_place = s->packed || (s->direct && s->n % PANEL == 0);
   int64_t batches = 1;
   UNROLL for (int d = 0; d < GLOW_MATMUL_BATCH; d++) batches *= s->batch[d];
-  return s->tiles == 1 && s->kc >= s->k && !s->copy_a && in_place && batches == 1;
+  return s->blocks == 1 && s->kc >= s->k && !s->copy_a && in_place && batches == 1;
 }
 
 /* Panels [p0, p1) of such a product. */
@@ -298,7 +298,7 @@ static void short_panels(const GlowMatmulParams *s, const Tiles *tiles, const Pr
     p = row_panels(s, tiles, x, 0, s->k, p, p1);
   ROLLED for (; p < p1; p++) {
     const float *b = x->b + p * apart;
-    panel(s, tiles, x, b, b + apart, 0, s->k, p, 0, 1);
+    panel(s, tiles, x, b, b + apart, 0, s->k, p, 0, s->tiles);
   }
 }
 
@@ -308,7 +308,7 @@ enum { SHORT_SUMS = 2048 };
  * all of them. False if they do not fit. */
 static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, const Product *x,
                            int64_t panels) {
-  const int64_t rows = params->tile - (params->narrow ? 1 : 0), n = params->n;
+  const int64_t rows = params->m, n = params->n;
   const int64_t width = (n + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
   if (!x->env[0] || panels < 2 || rows * width > SHORT_SUMS || !glow_body_fits(x->env, width))
     return false;
@@ -325,58 +325,72 @@ static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, c
   return true;
 }
 
-/* Registers of a row whose sums are computed together, beside which there is room for a number of A
- * and for what is loaded. */
+/* Registers of sums at most, beside which there is room for numbers of A and for what is loaded. */
 enum { SHORT_VECTORS = 12 };
 
-/* One row by `count` registers of columns, a literal, whose chains do not wait for each other. */
-INLINE void row_sums(int count, const GlowMatmulParams *s, const Product *x, float *sums) {
-  const int64_t apart = panel_stride(s), step = s->direct ? s->bk : PANEL;
+/* Some rows by `count` registers of columns, literals, whose chains do not wait for each other. */
+INLINE void sums_of(int rows, int count, const GlowMatmulParams *s, const Product *x, float *sums) {
+  const int64_t apart = panel_stride(s), step = s->direct ? s->bk : PANEL, am = s->am;
   const float *a = x->a, *b = x->b;
-  GlowVec sum[SHORT_VECTORS];
-  UNROLL for (int i = 0; i < count; i++) sum[i] = (GlowVec){0};
+  GlowVec sum[SHORT_VECTORS], column[SHORT_VECTORS];
+  UNROLL for (int i = 0; i < rows * count; i++) sum[i] = (GlowVec){0};
   ROLLED for (int64_t k = 0; k < s->k; k++) {
-    const GlowVec v = vec_splat(*a);
-    UNROLL for (int i = 0; i < count; i++) sum[i] = vec_fma(
-        v, vec_load(b + i / GLOW_TILE_VECTORS * apart + i % GLOW_TILE_VECTORS * GLOW_VL), sum[i]);
+    UNROLL for (int j = 0; j < count; j++) column[j] =
+        vec_load(b + j / GLOW_TILE_VECTORS * apart + j % GLOW_TILE_VECTORS * GLOW_VL);
+    UNROLL for (int i = 0; i < rows; i++) {
+      const GlowVec v = vec_splat(a[i * am]);
+      UNROLL for (int j = 0; j < count; j++) sum[i * count + j] =
+          vec_fma(v, column[j], sum[i * count + j]);
+    }
     a += s->ak, b += step;
   }
-  UNROLL for (int i = 0; i < count; i++) vec_store(sums + i * GLOW_VL, sum[i]);
+  UNROLL for (int i = 0; i < rows * count; i++) vec_store(sums + i * GLOW_VL, sum[i]);
 }
 
-/* A whole product of one row by at most SHORT_VECTORS registers. False if it is another one, or the
- * machine has no fused multiply-add: what stands in for it would be there 78 times more. */
-static bool short_row(const GlowMatmulParams *s, const Product *x) {
-  const int64_t count = (s->n + GLOW_VL - 1) / GLOW_VL;
-  if (!GLOW_HAS_FMA || s->tile - s->narrow != 1 || count > SHORT_VECTORS)
-    return false;
+/* A whole product of one row by at most SHORT_VECTORS registers, or of up to four rows by two.
+ * False if it is another one, or the machine has no fused multiply-add: what stands in for it would
+ * be there 105 times more. */
+static bool short_rows(const GlowMatmulParams *s, const Product *x) {
+  enum { MOST = 16 };
+  const int64_t rows = s->m, count = (s->n + GLOW_VL - 1) / GLOW_VL;
+  const int64_t width = count * GLOW_VL;
   float sums[SHORT_VECTORS * GLOW_VL] __attribute__((aligned(64)));
-  switch (count) {
-#define COUNT(n)                                                                                   \
-  case n:                                                                                          \
-    row_sums(n, s, x, sums);                                                                       \
+  if (!GLOW_HAS_FMA || count > SHORT_VECTORS)
+    return false;
+  switch (rows * MOST + count) {
+#define SUMS(r, n)                                                                                 \
+  case r *MOST + n:                                                                                \
+    sums_of(r, n, s, x, sums);                                                                     \
     break;
-    COUNT(1)
-    COUNT(2)
-    COUNT(3)
-    COUNT(4)
-    COUNT(5)
-    COUNT(6)
-    COUNT(7)
-    COUNT(8)
-    COUNT(9)
-    COUNT(10)
-    COUNT(11)
+    SUMS(1, 1)
+    SUMS(1, 2)
+    SUMS(1, 3)
+    SUMS(1, 4)
+    SUMS(1, 5)
+    SUMS(1, 6)
+    SUMS(1, 7)
+    SUMS(1, 8)
+    SUMS(1, 9)
+    SUMS(1, 10)
+    SUMS(1, 11)
+    SUMS(1, 12)
+    SUMS(2, 1)
+    SUMS(2, 2)
+    SUMS(3, 1)
+    SUMS(3, 2)
+    SUMS(4, 1)
+    SUMS(4, 2)
+#undef SUMS
   default:
-    row_sums(SHORT_VECTORS, s, x, sums);
-#undef COUNT
+    return false;
   }
   if (x->env[0]) {
-    glow_body_store(sums, 1, count * GLOW_VL, x->env, (const int64_t[GLOW_BODY_DIMS]){0}, x->c, 0,
+    glow_body_store(sums, rows, width, x->env, (const int64_t[GLOW_BODY_DIMS]){0}, x->c, s->cm,
                     s->n);
     return true;
   }
-  ROLLED for (int64_t i = 0; i < s->n; i += GLOW_VL) put(x->c + i, vec_load(sums + i), i, s->n);
+  ROLLED for (int64_t y = 0; y < rows; y++) ROLLED for (int64_t i = 0; i < s->n; i += GLOW_VL)
+      put(x->c + y * s->cm + i, vec_load(sums + y * width + i), i, s->n);
   return true;
 }
 
@@ -387,7 +401,7 @@ static __attribute__((noinline)) void short_product(const GlowMatmulParams *s, c
   const Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
   const int64_t all = (s->n + PANEL - 1) / PANEL, p0 = begin * s->panels;
   const int64_t p1 = min64(end * s->panels, all);
-  if (!p0 && p1 == all && (short_row(s, &x) || finish_at_once(s, tiles, &x, all)))
+  if (!p0 && p1 == all && (short_rows(s, &x) || finish_at_once(s, tiles, &x, all)))
     return;
   short_panels(s, tiles, &x, p0, p1);
 }
