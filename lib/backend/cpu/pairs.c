@@ -94,6 +94,20 @@ static bool join_products(Pairing *p, uint32_t k) {
   return true;
 }
 
+/* Makes one call of call k, an exponential of a float, and of the difference that it reads. */
+static bool join_difference(Pairing *p, uint32_t k) {
+  const GlowLaneCall *c = &p->body->calls[k];
+  if (c->lane != glow_op_desc[GLOW_OP_EXP].lanes[GLOW_KIND_FLOAT])
+    return false;
+  const uint32_t first = call_of(p, c->ins[0], 1);
+  if (first == UINT32_MAX ||
+      arithmetic_of(&p->body->calls[first], GLOW_KIND_FLOAT) != GLOW_PAIR_SUB)
+    return false;
+  become(p, k, GLOW_BODY_EXP_DIFFERENCE, p->body->calls[first].ins, 2);
+  p->left_out[first] = true;
+  return true;
+}
+
 /* Whether call k is the product of two values in double. */
 static bool multiplies(const Pairing *p, uint32_t k, uint32_t a, uint32_t b) {
   const GlowLaneCall *c = &p->body->calls[k];
@@ -209,7 +223,7 @@ GlowBody glow_pair_calls(GlowArena *arena, const GlowBody *body) {
     if (!left_out[k])
       join_scale(&p, k);
   for (uint32_t k = 0; k < body->ncalls; k++)
-    if (calls[k].lane && !left_out[k] && !join_products(&p, k))
+    if (calls[k].lane && !left_out[k] && !join_products(&p, k) && !join_difference(&p, k))
       pair_call(&p, k);
   to.ncalls = 0;
   for (uint32_t v = 0; v < values; v++) {

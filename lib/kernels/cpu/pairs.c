@@ -1,6 +1,7 @@
 /* Operators that follow each other in one loop, for bodies of library code: what is between them
  * needs no block. See kernels/body.h. */
 #define GLOW_BLOCK_FORMS
+#include "exp.h"
 #include "lanes.h"
 
 #include "body.h"
@@ -92,8 +93,15 @@ INLINE void scale(float *restrict r, const int32_t *restrict a, const float *res
 GLOW_BLOCK(scale, 2, BLOCK_ROW(int32_t, 0) BLOCK_ROW(float, 1),
            scale(BLOCK_OUT(float), BLOCK_IN(int32_t, 0), BLOCK_IN(float, 1)))
 
+INLINE void exp_difference(float *r, const float *a, const float *b) {
+  vec_store(r, vec_exp(vec_load(a) - vec_load(b), false));
+}
+GLOW_BLOCK(exp_difference, 2, BLOCK_ROW(float, 0) BLOCK_ROW(float, 1),
+           exp_difference(BLOCK_OUT(float), BLOCK_IN(float, 0), BLOCK_IN(float, 1)))
+
 #define NAME(T, first, second) glow_block_pair_##first##_##second##_##T,
 GlowBlockFn *const glow_pair_blocks[] = {
     FIRSTS(NAME, float) FIRSTS(NAME, double) glow_block_add_products, glow_block_sub_products,
     glow_block_cube, glow_block_narrow_sum, glow_block_narrow_product,
-    glow_block_scale, glow_block_scale_quantize_i8, glow_block_scale_quantize_u8};
+    glow_block_scale, glow_block_scale_quantize_i8, glow_block_scale_quantize_u8,
+    glow_block_exp_difference};

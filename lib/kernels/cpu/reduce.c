@@ -6,6 +6,7 @@
  * so several rows are added up side by side. Extrema are exact in any order. */
 #include "extremes.h"
 #include "index.h"
+#include "part.h"
 
 #include "num/half.h"
 #include "num/math.h"
@@ -33,32 +34,6 @@ INLINE int64_t kept_offset(const GlowReduceParams *p, int64_t index) {
 #define COPY_FIRST(to, from, n) ROLLED for (int64_t l = 0; l < (n); l++)(to)[l] = (from)[l]
 #else
 #define COPY_FIRST(to, from, n) __builtin_memcpy(to, from, (size_t)(n) * sizeof *(to))
-#endif
-
-/* The first `count` < 16 elements of 4 bytes at p, then zeros: library code does not know how many,
- * and loads them by a mask where the machine can. */
-#if defined(GLOW_LIBRARY) && defined(__AVX512F__)
-#define HAS_PARTS 1
-INLINE void load_part(void *to, const void *p, int64_t count) {
-  typedef float Part __attribute__((vector_size(64)));
-  const Part part =
-      __builtin_ia32_loadups512_mask(p, (Part){0}, (unsigned short)((1u << count) - 1));
-  __builtin_memcpy(to, &part, sizeof part);
-}
-#elif defined(GLOW_LIBRARY) && defined(__AVX__)
-#define HAS_PARTS 1
-INLINE void load_part(void *to, const void *p, int64_t count) {
-  typedef float Part __attribute__((vector_size(32)));
-  typedef int32_t Mask __attribute__((vector_size(32)));
-  UNROLL for (int i = 0; i < 2; i++) {
-    const Mask lanes = {0, 1, 2, 3, 4, 5, 6, 7}, mask = lanes < (int32_t)count - 8 * i;
-    const Part part = __builtin_ia32_maskloadps256((const Part *)p + i, mask);
-    __builtin_memcpy((char *)to + i * sizeof part, &part, sizeof part);
-  }
-}
-#else
-#define HAS_PARTS 0
-INLINE void load_part(void *to, const void *p, int64_t count) { (void)to, (void)p, (void)count; }
 #endif
 
 /* in[l] = LOAD(x[l]) for l < n < 16, of zeros in the other lanes. */

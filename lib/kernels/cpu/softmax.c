@@ -4,6 +4,7 @@
 #include "exp.h"
 #include "extremes.h"
 #include "kernels/kernels.h"
+#include "part.h"
 
 #include "num/math.h"
 
@@ -22,6 +23,17 @@ INLINE void copy_few(float *to, const float *from, int64_t count) {
       __builtin_memcpy(to, from, (size_t)size * sizeof *to);
       to += size, from += size;
     }
+  }
+}
+
+/* Loads count < 16 elements, and -infinity behind them. */
+INLINE void load_few(float *to, const float *from, int64_t count) {
+  if (HAS_PARTS) {
+    load_part(to, from, count);
+    LANES16 to[l] = l < count ? to[l] : -__builtin_inff();
+  } else {
+    LANES16 to[l] = -__builtin_inff();
+    copy_few(to, from, count);
   }
 }
 
@@ -89,8 +101,7 @@ INLINE float sum_of_powers(const float *x, float *y, bool keep, int64_t n, float
     }
   }
   if (whole < n) {
-    LANES16 in[l] = -__builtin_inff();
-    copy_few(in, x + whole, n - whole);
+    load_few(in, x + whole, n - whole);
     EACH vec_store(e + v * GLOW_VL, vec_exp(vec_load(in + v * GLOW_VL) - max, false));
     EACH sum[v] += vec_load(e + v * GLOW_VL);
     if (keep)
