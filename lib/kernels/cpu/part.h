@@ -5,17 +5,21 @@
 
 #include "vector.h"
 
-/* The first `count` < 16 elements at p, then zeros; only where HAS_PARTS. */
-#if defined(GLOW_LIBRARY) && defined(__AVX512F__)
-#define HAS_PARTS 1
+#if defined(GLOW_LIBRARY) && defined(__AVX__)
+enum { HAS_PARTS = 1 };
+#else
+enum { HAS_PARTS = 0 };
+#endif
+
+/* The first `count` <= 16 elements at p, then zeros; only where a machine has masks. */
+#ifdef __AVX512F__
 INLINE void load_part(void *to, const void *p, int64_t count) {
   typedef float Part __attribute__((vector_size(64)));
   const Part part =
       __builtin_ia32_loadups512_mask(p, (Part){0}, (unsigned short)((1u << count) - 1));
   __builtin_memcpy(to, &part, sizeof part);
 }
-#elif defined(GLOW_LIBRARY) && defined(__AVX__)
-#define HAS_PARTS 1
+#elif defined(__AVX__)
 INLINE void load_part(void *to, const void *p, int64_t count) {
   typedef float Part __attribute__((vector_size(32)));
   typedef int32_t Mask __attribute__((vector_size(32)));
@@ -26,7 +30,6 @@ INLINE void load_part(void *to, const void *p, int64_t count) {
   }
 }
 #else
-#define HAS_PARTS 0
 INLINE void load_part(void *to, const void *p, int64_t count) { (void)to, (void)p, (void)count; }
 #endif
 

@@ -6,6 +6,7 @@
  * are resampled along the last axis into scratch memory, where the next rows of the result find
  * them again. */
 #include "kernels/kernels.h"
+#include "part.h"
 
 #include "doubles.h"
 #include "num/half.h"
@@ -207,12 +208,48 @@ INLINE bool is_halved(const GlowResizeParams *p) {
     }                                                                                              \
   }
 
+/* The same of a row of 16 floats at most, to 8 places or more: elements are chosen in registers,
+ * not by loads of one each. */
+#ifdef __AVX512VL__
+enum { HAS_FEW = 1 };
+INLINE void few_pairs(const GlowResizeParams *p, const float *x, double *restrict to) {
+  typedef float Half __attribute__((vector_size(32)));
+  typedef int32_t Places __attribute__((vector_size(32)));
+  typedef int64_t Indices __attribute__((vector_size(64), aligned(8)));
+  const int64_t n = p->out[2], *first = p->table + p->pairs, *second = first + n;
+  const int64_t *weights = second + n;
+  Half row[2];
+  load_part(row, x, p->in[2]);
+  ROLLED for (int64_t i = 0; i < n; i += 8) {
+    const int64_t at = i + 8 <= n ? i : n - 8; /* the last ones over those before them */
+    const Places a = __builtin_convertvector(*(const Indices *)(first + at), Places);
+    const Places b = __builtin_convertvector(*(const Indices *)(second + at), Places);
+    const Half u = __builtin_ia32_vpermi2varps256(row[0], a, row[1]);
+    const Half z = __builtin_ia32_vpermi2varps256(row[0], b, row[1]);
+    EACH(8) {
+      const double w = glow_double_from_bits((uint64_t)weights[at + l]);
+      const double v = glow_double_from_bits((uint64_t)weights[n + at + l]);
+      const double one = glow_fma(w, (double)u[l], 0.0);
+      const double both = glow_fma(v, (double)z[l], one);
+      to[at + l] = v != 0 ? both : one;
+    }
+  }
+}
+#else
+enum { HAS_FEW = 0 };
+INLINE void few_pairs(const GlowResizeParams *p, const float *x, double *restrict to) {
+  (void)p, (void)x, (void)to;
+}
+#endif
+
 /* Any row. */
 #define ROW(kind, S, LOAD)                                                                         \
   INLINE void row_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,              \
                          double *restrict to) {                                                    \
     if (!p->changes[2]) {                                                                          \
       EACH(p->in[2] * p->run) to[l] = LOAD(x[l]);                                                  \
+    } else if (sizeof(S) == 4 && HAS_FEW && p->pairs && p->in[2] <= 16 && p->out[2] >= 8) {        \
+      few_pairs(p, (const float *)(const void *)x, to);                                            \
     } else if (p->pairs) {                                                                         \
       pairs_##kind(p, halved, x, to);                                                              \
     } else if (p->run == 1) {                                                                      \
@@ -310,13 +347,29 @@ INLINE void sum_rows(const GlowResizeParams *p, const Rows *r, const int64_t *pl
 }
 
 /* Sums of one row or two, of one plane. */
-INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *restrict out) {
-  const double w = list_weight(lines, 0), v = lines[0] > 1 ? list_weight(lines, 1) : 0;
-  const double *restrict x = r->list[0] + at, *restrict z = r->list[lines[0] - 1] + at;
-  if (lines[0] > 1)
+INLINE void sum_two(bool two, double w, const double *restrict x, double v,
+                    const double *restrict z, double *restrict out) {
+  if (two)
     LANES16 out[l] = glow_fma(v, z[l], glow_fma(w, x[l], 0.0));
   else
     LANES16 out[l] = glow_fma(w, x[l], 0.0);
+}
+INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *restrict out) {
+  const bool two = lines[0] > 1;
+  sum_two(two, list_weight(lines, 0), r->list[0] + at, two ? list_weight(lines, 1) : 0,
+          r->list[two] + at, out);
+}
+
+/* Sums of one row or two of each of one plane or two. */
+INLINE void sum_planes(const Rows *r, const int64_t *planes, const int64_t *lines, int64_t at,
+                       double *restrict out) {
+  const double w = list_weight(planes, 0), v = planes[0] > 1 ? list_weight(planes, 1) : 0;
+  const Rows second = {NULL, 0, r->list + lines[0], NULL};
+  double front[16], back[16];
+  sum_lines(r, lines, at, front);
+  if (planes[0] > 1)
+    sum_lines(&second, lines, at, back);
+  sum_two(planes[0] > 1, w, front, v, back, out);
 }
 
 /* Stores SUM(at) for each 16 columns, the last ones over those before them. */
@@ -335,12 +388,16 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
   }
 #define SUM_ROWS(at) sum_rows(p, &r, planes, lines, at, sums)
 #define SUM_LINES(at) sum_lines(&r, lines, at, sums)
+#define SUM_PLANES(at) sum_planes(&r, planes, lines, at, sums)
 
 /* Rows [begin, end) of maps in which sums have two neighbours at most along both axes. Library code
  * has this for the kinds of pictures and activations. */
 #define MAPS(kind, S, STORE)                                                                       \
   APART void row_of_pairs_##kind(const GlowResizeParams *p, bool halved, const S *x, double *to) { \
-    pairs_##kind(p, halved, x, to);                                                                \
+    if (sizeof(S) == 4 && HAS_FEW && p->in[2] <= 16 && p->out[2] >= 8)                             \
+      few_pairs(p, (const float *)x, to);                                                          \
+    else                                                                                           \
+      pairs_##kind(p, halved, x, to);                                                              \
   }                                                                                                \
   INLINE void maps_##kind(const GlowResizeParams *p, bool halved, const Rows *rows, S *y,          \
                           const S *from, int64_t begin, int64_t end) {                             \
@@ -350,21 +407,24 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
     int64_t line = begin % lines, first = begin / lines * map, have[2] = {-1, -1};                 \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
       const int64_t *list = table + lists[line];                                                   \
-      ROLLED for (int64_t b = 0; b < list[0]; b++) {                                               \
-        const int64_t id = first + list_index(list, b), slot = list_index(list, b) & mask;         \
-        double *row = rows->data + slot * rows->size;                                              \
-        if (have[slot] != id)                                                                      \
-          row_of_pairs_##kind(p, halved, from + id * next, row);                                   \
-        have[slot] = id;                                                                           \
-        rows->list[b] = row;                                                                       \
-      }                                                                                            \
+      const bool two = list[0] > 1;                                                                \
+      const int64_t i = list_index(list, 0), j = list_index(list, two);                            \
+      double *row = rows->data + (i & mask) * rows->size;                                          \
+      double *second = rows->data + (j & mask) * rows->size;                                       \
+      if (have[i & mask] != first + i)                                                             \
+        row_of_pairs_##kind(p, halved, from + (first + i) * next, row);                            \
+      have[i & mask] = first + i;                                                                  \
+      if (have[j & mask] != first + j)                                                             \
+        row_of_pairs_##kind(p, halved, from + (first + j) * next, second);                         \
+      have[j & mask] = first + j;                                                                  \
+      const double w = list_weight(list, 0), v = two ? list_weight(list, 1) : 0;                   \
       S *restrict to = y + u * size;                                                               \
       EACH_SUM(size, to, STORE, SUM_LINE)                                                          \
       first += line + 1 < lines ? 0 : map;                                                         \
       line = line + 1 < lines ? line + 1 : 0;                                                      \
     }                                                                                              \
   }
-#define SUM_LINE(at) sum_lines(rows, list, at, sums)
+#define SUM_LINE(at) sum_two(two, w, row + at, v, second + at, sums)
 
 #define RESIZE(kind, S, LOAD, STORE, HAS_MAPS)                                                     \
   PAIRS(kind, S, LOAD)                                                                             \
@@ -402,6 +462,9 @@ INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *r
       }                                                                                            \
       if (!p->changes[0] && p->changes[1] && (lines[0] == 1 || lines[0] == 2))                     \
         EACH_SUM(size, y, STORE, SUM_LINES)                                                        \
+      else if (sizeof(S) == 4 && p->changes[0] && p->changes[1] && planes[0] <= 2 &&               \
+               lines[0] <= 2)                                                                      \
+        EACH_SUM(size, y, STORE, SUM_PLANES)                                                       \
       else                                                                                         \
         EACH_SUM(size, y, STORE, SUM_ROWS)                                                         \
       ROLLED for (int64_t k = 0; p->fills && k < p->out[2]; k++) {                                 \
