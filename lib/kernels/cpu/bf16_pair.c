@@ -282,6 +282,34 @@ INLINE void fetch_beside(int count, const GlowBf16PairParams *p, const float *op
 }
 #endif
 
+#ifdef GLOW_LIBRARY
+/* Stores a register of `count` pixels from `from` on, if the body is limits, perhaps after a sum
+ * with whole registers of an operand. */
+INLINE bool put_limited(int count, const float *from, const GlowBf16PairParams *p, float *to,
+                        void *const *env, const Place *at, int64_t c, bool far) {
+  const GlowBodyCode *b = env[0];
+  if (!b || !b->clip)
+    return false;
+  const GlowLimits limits = limits_of(b);
+  const GlowBodyOperand *o = glow_body_operands(b);
+  if (!b->noperands) {
+    ROLLED for (int64_t i = 0; i < count; i++)
+        put(to + i * p->g.yw, within(vec_load(from + i * GLOW_VL), &limits), far);
+    return true;
+  }
+  if (!o->stride[4] || (o->channels % GLOW_VL && c + GLOW_VL > o->channels))
+    return false;
+  const float *added = env[1];
+  added += at->image * o->stride[0] + c / PANEL * o->stride[1] + at->row * o->stride[2] +
+           at->col * o->stride[3] + c % PANEL * o->stride[4];
+  ROLLED for (int64_t i = 0; i < count; i++) {
+    const GlowVec sum = vec_load(from + i * GLOW_VL) + vec_load(added + i * o->stride[3]);
+    put(to + i * p->g.yw, within(sum, &limits), far);
+  }
+  return true;
+}
+#endif
+
 /* Finishes the sums of `count` pixels and stores them. */
 APART void finish(int count, const GlowBf16PairParams *p, float *sums, float *y, void *const *env,
                   const Place *at, GlowEpilogueFn *epilogue) {
@@ -297,6 +325,8 @@ APART void finish(int count, const GlowBf16PairParams *p, float *sums, float *y,
     bool done = left <= 0;
 #ifdef GLOW_LIBRARY
     const GlowBodyCode *b = env[0];
+    if (left >= GLOW_VL && put_limited(count, from, p, to, env, at, c, far))
+      continue;
     if (!done && b && !b->clip) {
       const int64_t place[] = {at->image, c / PANEL, at->row, at->col, c % PANEL};
       glow_body_rows(from, count, GLOW_VL, env, place, 5, c);
