@@ -80,8 +80,9 @@ typedef struct GlowBodyCode {
   int64_t clip; /* not 0: tiles need no steps; they compute v = acc, plus operand 0 if there is one;
                    then `low` if v <= below, then `high` if v > high. For a stack, acc is its first
                    operand */
-  float below, low, high, unused; /* infinities: no limit */
-  int64_t nouts;                  /* stacks: the first operands are results */
+  float below, low, high; /* infinities: no limit */
+  int32_t rounds; /* not 0: rows need no steps; they compute such a v, rounded to bfloat16 */
+  int64_t nouts;  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;
   int64_t line;   /* stacks: elements of a unit, if all loops together are one, in which an operand
                      is elements side by side or a single one; 0: they are not */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/cpu/lanes.h"
 #include "backend/cpu/pairs.h"
 #include "backend/interp/interp_internal.h"
 #include "kernels/body.h"
@@ -65,8 +66,17 @@ static bool limit_of(const GlowBody *body, const GlowLaneCall *c, uint32_t i, fl
   return !isnan(*limit) && !(*limit == 0 && signbit(*limit));
 }
 
+/* Whether the last two calls from k on round value v, a float, to bfloat16. */
+static bool rounds_last(const GlowBody *body, uint32_t k, uint32_t v) {
+  const GlowLaneCall *c = &body->calls[k];
+  return k + 2 == body->ncalls && glow_lane_casts(&c[0], GLOW_KIND_FLOAT, GLOW_KIND_BFLOAT16) &&
+         glow_lane_casts(&c[1], GLOW_KIND_BFLOAT16, GLOW_KIND_FLOAT) && c[0].ins[0] == v &&
+         c[1].ins[0] == body->nparams + k;
+}
+
 /* Whether the body of an epilogue is what tiles do themselves: the sum, plus the operand if there
- * is one, then limits. The first operand of a stack is such a sum, too. */
+ * is one, then limits; or what rows do: the same, rounded. The first operand of a stack is such a
+ * sum, too. */
 static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
   const GlowBody *body = &w->body;
   const uint32_t extra = w->form == GLOW_BODY_STEPS ? w->noperands - w->nouts - 1 : w->noperands;
@@ -80,6 +90,11 @@ static bool is_clip(const GlowWork *w, GlowBodyCode *code) {
     const GlowLaneCall *c = &body->calls[k];
     if (!c->lane)
       continue;
+    if (w->form != GLOW_BODY_STEPS && rounds_last(body, k, v)) {
+      code->rounds = 1;
+      v = body->nparams + ++k;
+      continue;
+    }
     if (body->kinds[body->nparams + k] != GLOW_KIND_FLOAT || !c->nins || limited)
       return false;
     if (calls(c, GLOW_OP_ADD) && !added && extra && adds(c, v, 1)) {
@@ -309,7 +324,9 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
   const GlowBody pairs = glow_pair_calls(b->arena, &w->body), *body = &pairs;
   GlowBodyCode code = {.nouts = w->nouts, .noperands = w->noperands, .nsteps = body->ncalls};
   Blocks blocks = assign_blocks(b->arena, body);
-  code.clip = is_clip(w, &code);
+  const bool limits = is_clip(w, &code);
+  code.clip = limits && !code.rounds;
+  code.rounds &= limits;
   code.blocks = blocks.count;
   size_blocks(body, &code);
   code.single = single_step(body);

@@ -6,6 +6,7 @@
 #include "finish.h"
 #include "matrix_tile.h"
 #include "run.h"
+#include "stored.h"
 
 /* The blocks of a body, of `rows` rows of `width` elements each. at[i] says where block i is: in
  * `room`, where an operand lies, or where a constant does. What is the same for a row is one
@@ -295,7 +296,7 @@ INLINE void limit_rows_of(Sums s, bool limited, const GlowLimits *limits, bool s
   }
 }
 
-/* The same for a body that is limits, perhaps after a sum. */
+/* The same for a body that is limits, perhaps after a sum, and perhaps before a rounding. */
 static void limit_sums(const Sums *s, void *const *env, const int64_t *place, int dims,
                        int64_t lane) {
   const GlowBodyCode *code = env[0];
@@ -345,9 +346,11 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
   char room[ROWS_ROOM] __attribute__((aligned(64)));
   const bool fits = code->blocks * width * count * 8 <= ROWS_ROOM;
   const int64_t most = fits ? count : ROWS_ROOM / 8 / width / code->blocks;
-  if (code->clip) {
+  if (code->clip || code->rounds) {
     const Sums s = {sums, count, width, sums, width, width};
     limit_sums(&s, env, place, dims, lane);
+    ROLLED for (int64_t i = 0; code->rounds && i < count * width; i += GLOW_VL)
+        vec_store(sums + i, bfloats_to_vec(vec_to_bfloats(vec_load(sums + i))));
     return;
   }
   const int64_t needed = sums_of(code, width, dims, lane);
