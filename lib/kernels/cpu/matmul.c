@@ -325,13 +325,16 @@ static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, c
   return true;
 }
 
-/* Registers of sums at most, beside which there is room for numbers of A and for what is loaded. */
-enum { SHORT_VECTORS = 12 };
+/* Registers of a row whose sums are computed together, beside which there is room for a number of A
+ * and for what is loaded; those of several rows. */
+enum { SHORT_VECTORS = 12, SHORT_BLOCK = 24 };
+_Static_assert(GLOW_TILE_VECTORS % 2 == 0, "two registers are in one panel");
 
-/* Some rows by `count` registers of columns, literals, whose chains do not wait for each other. */
-INLINE void sums_of(int rows, int count, const GlowMatmulParams *s, const Product *x, float *sums) {
+/* Some rows by `count` registers of columns from b on, literals, whose chains do not wait for each
+ * other. Rows of sums are `width` apart. */
+INLINE void sums_of(int rows, int count, const GlowMatmulParams *s, const float *a, const float *b,
+                    float *sums, int64_t width) {
   const int64_t apart = panel_stride(s), step = s->direct ? s->bk : PANEL, am = s->am;
-  const float *a = x->a, *b = x->b;
   GlowVec sum[SHORT_VECTORS], column[SHORT_VECTORS];
   UNROLL for (int i = 0; i < rows * count; i++) sum[i] = (GlowVec){0};
   ROLLED for (int64_t k = 0; k < s->k; k++) {
@@ -344,23 +347,16 @@ INLINE void sums_of(int rows, int count, const GlowMatmulParams *s, const Produc
     }
     a += s->ak, b += step;
   }
-  UNROLL for (int i = 0; i < rows * count; i++) vec_store(sums + i * GLOW_VL, sum[i]);
+  UNROLL for (int i = 0; i < rows * count; i++)
+      vec_store(sums + i / count * width + i % count * GLOW_VL, sum[i]);
 }
 
-/* A whole product of one row by at most SHORT_VECTORS registers, or of up to four rows by two.
- * False if it is another one, or the machine has no fused multiply-add: what stands in for it would
- * be there 105 times more. */
-static bool short_rows(const GlowMatmulParams *s, const Product *x) {
-  enum { MOST = 16 };
-  const int64_t rows = s->m, count = (s->n + GLOW_VL - 1) / GLOW_VL;
-  const int64_t width = count * GLOW_VL;
-  float sums[SHORT_VECTORS * GLOW_VL] __attribute__((aligned(64)));
-  if (!GLOW_HAS_FMA || count > SHORT_VECTORS)
-    return false;
-  switch (rows * MOST + count) {
+/* One row by at most SHORT_VECTORS registers. */
+static void row_of_sums(const GlowMatmulParams *s, const Product *x, int64_t count, float *sums) {
+  switch (count) {
 #define SUMS(r, n)                                                                                 \
-  case r *MOST + n:                                                                                \
-    sums_of(r, n, s, x, sums);                                                                     \
+  case n:                                                                                          \
+    sums_of(r, n, s, x->a, x->b, sums, 0);                                                         \
     break;
     SUMS(1, 1)
     SUMS(1, 2)
@@ -373,17 +369,47 @@ static bool short_rows(const GlowMatmulParams *s, const Product *x) {
     SUMS(1, 9)
     SUMS(1, 10)
     SUMS(1, 11)
-    SUMS(1, 12)
-    SUMS(2, 1)
-    SUMS(2, 2)
-    SUMS(3, 1)
-    SUMS(3, 2)
-    SUMS(4, 1)
-    SUMS(4, 2)
-#undef SUMS
   default:
-    return false;
+    sums_of(1, SHORT_VECTORS, s, x->a, x->b, sums, 0);
+#undef SUMS
   }
+}
+
+/* Two to four rows, two registers at a time. */
+static void block_of_sums(const GlowMatmulParams *s, const Product *x, int64_t rows, int64_t count,
+                          float *sums) {
+  ROLLED for (int64_t i = 0; i < count; i += 2) {
+    const float *b =
+        x->b + i / GLOW_TILE_VECTORS * panel_stride(s) + i % GLOW_TILE_VECTORS * GLOW_VL;
+    switch (2 * rows + (i + 1 < count)) {
+#define SUMS(r, n)                                                                                 \
+  case 2 * r + n - 1:                                                                              \
+    sums_of(r, n, s, x->a, b, sums + i * GLOW_VL, count * GLOW_VL);                                \
+    break;
+      SUMS(2, 1)
+      SUMS(2, 2)
+      SUMS(3, 1)
+      SUMS(3, 2)
+      SUMS(4, 1)
+    default:
+      sums_of(4, 2, s, x->a, b, sums + i * GLOW_VL, count * GLOW_VL);
+#undef SUMS
+    }
+  }
+}
+
+/* A whole product of one row by at most SHORT_VECTORS registers, or of up to four rows, SHORT_BLOCK
+ * registers together. False if it is another one, or the machine has no fused multiply-add: what
+ * stands in for it would be there 105 times more. */
+static bool short_rows(const GlowMatmulParams *s, const Product *x) {
+  const int64_t rows = s->m, count = (s->n + GLOW_VL - 1) / GLOW_VL, width = count * GLOW_VL;
+  float sums[SHORT_BLOCK * GLOW_VL] __attribute__((aligned(64)));
+  if (!GLOW_HAS_FMA || rows > 4 || rows * count > (rows == 1 ? SHORT_VECTORS : SHORT_BLOCK))
+    return false;
+  if (rows == 1)
+    row_of_sums(s, x, count, sums);
+  else
+    block_of_sums(s, x, rows, count, sums);
   if (x->env[0]) {
     glow_body_store(sums, rows, width, x->env, (const int64_t[GLOW_BODY_DIMS]){0}, x->c, s->cm,
                     s->n);
