@@ -235,7 +235,7 @@ INLINE void put(float *y, const float *end, GlowVec v) {
   if (y + GLOW_VL <= end)
     vec_store(y, v);
   else
-    vec_store_first(y, v, end > y ? end - y : 0);
+    put_first(y, v, end > y ? end - y : 0);
 }
 
 INLINE void put_row(const GlowPoolRowsParams *p, What what, const Call *c, const int64_t *place,
@@ -259,11 +259,13 @@ INLINE void put_row(const GlowPoolRowsParams *p, What what, const Call *c, const
       put(y + j, end, vec_load(from + j) / (vec_splat(rows) * vec_load(c->divisors + j)));
 }
 
-INLINE void put_places(int64_t *at, const int64_t *end, GlowVecI from, int64_t base, int64_t s) {
+/* `whole`: there is room for a register. */
+INLINE void put_places(bool whole, int64_t *at, const int64_t *end, GlowVecI from, int64_t base,
+                       int64_t s) {
   typedef int64_t Wide __attribute__((vector_size(GLOW_VL * 8), aligned(8)));
   Wide v = __builtin_convertvector(from, Wide) + base;
   UNROLL for (int l = 0; l < GLOW_VL; l++) v[l] += l * s;
-  if (at + GLOW_VL <= end) {
+  if (whole || at + GLOW_VL <= end) {
     *(Wide *)at = v;
     return;
   }
@@ -307,8 +309,8 @@ INLINE void put_row_arg(const GlowPoolRowsParams *p, const Call *c, const int64_
   const int64_t first = base + (w.row[0] * q->in[1] + w.row[1]) * q->in[2] - q->before[2];
   ROLLED for (int64_t j = left; j < right; j += GLOW_VL) {
     put(y + j, end, vec_load(top + j));
-    put_places(at + j, at + (end - y), *(const GlowVecI *)(from + j), first + j * q->stride[2],
-               q->stride[2]);
+    put_places(false, at + j, at + (end - y), *(const GlowVecI *)(from + j),
+               first + j * q->stride[2], q->stride[2]);
   }
   ROLLED for (int64_t j = 0; j < left; j++) put_clipped(q, &w, plane, base, j, y + j, at + j);
   ROLLED for (int64_t j = right; j < q->out[2]; j++)
@@ -466,125 +468,257 @@ INLINE void walk(const GlowPoolParams *q, Walk *w, int64_t count) {
   w->plane += q->xn - q->c * q->xc;
 }
 
-/* ---- Windows of 2 x 2 or 2 x 2 x 2 side by side ---------------------------------------------- */
+/* ---- Windows side by side -------------------------------------------------------------------- */
 
-/* These read each element once, so they need no scratch memory. */
-INLINE bool are_apart(const GlowPoolParams *q, What what) {
-  bool all = what != ARG;
-  UNROLL for (int a = 0; a < GLOW_POOL_DIMS; a++) {
-    const int64_t side = q->kernel[a];
-    all &= (side == 2 || (side == 1 && !a)) && q->stride[a] == side && q->dilation[a] == 1 &&
-           !q->before[a] && side * q->out[a] <= q->in[a];
+/* Windows of 2, 4, 2 x 2 or 2 x 2 x 2 that do not overlap: each element is read once, so they need
+ * no scratch memory. */
+INLINE bool are_apart(const GlowPoolParams *q) {
+  const int64_t *side = q->kernel;
+  bool all = side[0] * side[1] == 1 ? side[2] == 2 || side[2] == 4
+                                    : side[0] <= 2 && side[1] == 2 && side[2] == 2;
+  AXES all &= q->stride[a] == side[a] && q->dilation[a] == 1 && !q->before[a] &&
+              side[a] * q->out[a] <= q->in[a];
+  return all;
+}
+
+/* How results are computed. Maxima are taken as if no NaN were there unless `nan`; `inside`: whole
+ * registers can be read and written up to their ends. A window has `planes` planes, 1 or 2, of
+ * `rows` rows, 1 or 2, of `side` elements, 2 or 4. */
+typedef struct Apart {
+  What what;
+  bool nan, inside;
+  int64_t planes, rows;
+  int side;
+  const float *x_end, *limit; /* unless `inside`: nothing is read or written from there on */
+} Apart;
+
+/* Rows of results: `count` of each of `groups` planes. */
+typedef struct Rect {
+  int64_t groups, count;
+  const float *from; /* the first window */
+  float *y;
+  int64_t *at, base; /* where places of maxima go; the index of the first element of the window */
+} Rect;
+
+/* The floats at x, sorted by their places in windows of a row. */
+INLINE void take_apart(const Apart *how, const float *x, GlowVec *v) {
+  UNROLL for (int k = 0; k < how->side; k++) {
+    const float *at = x + k * GLOW_VL;
+    const int64_t left = how->x_end - at;
+    v[k] = how->inside || left >= GLOW_VL ? vec_load(at) : get_first(at, left);
+  }
+  const GlowVec even = EVEN(v[0], v[1]), odd = ODD(v[0], v[1]);
+  if (how->side == 2) {
+    v[0] = even, v[1] = odd;
+    return;
+  }
+  const GlowVec other[] = {EVEN(v[2], v[3]), ODD(v[2], v[3])};
+  v[0] = EVEN(even, other[0]), v[1] = EVEN(odd, other[1]);
+  v[2] = ODD(even, other[0]), v[3] = ODD(odd, other[1]);
+}
+
+/* A register of results, whose windows begin at `from`. *place becomes where maxima stand, relative
+ * to the first element of the first window less their own distance from it. */
+INLINE GlowVec register_apart(const GlowPoolParams *q, const Apart *how, const float *from,
+                              GlowVecI *seen, GlowVecI *place) {
+  const What what = how->what;
+  const bool max = what == MAX || what == ARG;
+  GlowVec all = vec_splat(max ? -__builtin_inff() : 0);
+  UNROLL for (int i = 0; i < 2; i++) UNROLL for (int r = 0; r < 2; r++) {
+    GlowVec v[4];
+    if (i >= how->planes || r >= how->rows)
+      continue;
+    take_apart(how, from + i * q->xs[0] + r * q->xs[1], v);
+    UNROLL for (int k = 0; k < how->side; k++) {
+      if (what == ARG) {
+        const GlowVecI above = ~(v[k] <= all) & (all == all);
+        *place = ((int32_t)((i * q->in[1] + r) * q->in[2] + k) & above) | (*place & ~above);
+      } else if (max && !how->nan) {
+        *seen |= v[k] != v[k];
+      }
+      all = !max ? all + magnitude(what, v[k])
+                 : join(what == ARG || how->nan ? TOP : LARGER, all, v[k]);
+    }
+  }
+  if (what == MEAN)
+    return all * vec_splat(1 / (float)(how->planes * how->rows * how->side)); /* exact */
+  return what == NORM2 ? __builtin_elementwise_sqrt(all) : all;
+}
+
+/* Lanes in which there is a NaN that `how` does not know of. */
+INLINE GlowVecI rows_apart(const GlowPoolParams *q, Apart how, Rect r) {
+  const int64_t columns = q->out[2], step = how.rows * q->xs[1];
+  const int64_t next = how.planes * q->xs[0], index = how.planes * q->in[1] * q->in[2];
+  GlowVecI seen = {0};
+  ROLLED for (; r.groups > 0; r.groups--, r.from += next, r.base += index) {
+    const float *from = r.from;
+    int64_t base = r.base;
+    ROLLED for (int64_t i = 0; i < r.count; i++, from += step, r.y += columns) {
+      int64_t j = 0;
+      ROLLED do {
+        GlowVecI place = {0};
+        const GlowVec v = register_apart(q, &how, from + how.side * j, &seen, &place);
+        if (how.inside)
+          vec_store(r.y + j, v);
+        else
+          put(r.y + j, how.limit, v);
+        if (how.what == ARG)
+          put_places(how.inside, r.at + j, r.at + (how.limit - r.y), place, base + j * how.side,
+                     how.side);
+        j += GLOW_VL;
+      }
+      while (j < columns)
+        ;
+      if (how.what == ARG)
+        r.at += columns, base += how.rows * q->in[2];
+    }
+  }
+  return seen;
+}
+
+/* Library code has the loops as functions of their own, which keep what they need in registers. */
+#ifdef GLOW_LIBRARY
+#define ALONE static __attribute__((noinline))
+#else
+#define ALONE INLINE
+#endif
+#define APART(name, what, planes, rows, side)                                                      \
+  ALONE GlowVecI name##_##planes##rows##side(const GlowPoolParams *params, const Rect *r) {        \
+    const GlowPoolParams q = *params; /* no store changes it */                                    \
+    return rows_apart(&q, (Apart){what, false, true, planes, rows, side, NULL, NULL}, *r);         \
+  }
+#define EACH_APART(name, what)                                                                     \
+  APART(name, what, 1, 1, 2)                                                                       \
+  APART(name, what, 1, 1, 4)                                                                       \
+  APART(name, what, 1, 2, 2)                                                                       \
+  APART(name, what, 2, 2, 2)                                                                       \
+  INLINE GlowVecI name##_inside(const GlowPoolParams *q, const Rect *r) {                          \
+    return q->kernel[2] == 4   ? name##_114(q, r)                                                  \
+           : q->kernel[1] == 1 ? name##_112(q, r)                                                  \
+           : q->kernel[0] == 1 ? name##_122(q, r)                                                  \
+                               : name##_222(q, r);                                                 \
+  }
+EACH_APART(max, MAX)
+EACH_APART(mean, MEAN)
+EACH_APART(norm1, NORM1)
+EACH_APART(norm2, NORM2)
+EACH_APART(arg, ARG)
+
+INLINE GlowVecI rows_inside(What what, const GlowPoolParams *q, const Rect *r) {
+  return what == MAX     ? max_inside(q, r)
+         : what == MEAN  ? mean_inside(q, r)
+         : what == NORM1 ? norm1_inside(q, r)
+         : what == NORM2 ? norm2_inside(q, r)
+                         : arg_inside(q, r);
+}
+
+/* One image whose rows, or whose planes, are those of all of them, where these follow each other in
+ * equal distances. */
+INLINE GlowPoolParams joined_planes(const GlowPoolParams *q) {
+  GlowPoolParams all = *q;
+  const int64_t images = q->n * q->c;
+  if ((q->n > 1 && q->xn != q->c * q->xc) || q->in[0] != q->kernel[0] * q->out[0])
+    return all;
+  if (q->in[0] == 1 && q->in[1] == q->kernel[1] * q->out[1] &&
+      (q->in[1] == 1 || q->xc == q->in[1] * q->xs[1])) {
+    if (q->in[1] == 1)
+      all.xs[1] = q->xc;
+    all.in[1] *= images;
+    all.out[1] *= images;
+    all.n = all.c = 1;
+  } else if (q->in[0] == 1 || q->xc == q->in[0] * q->xs[0]) {
+    if (q->in[0] == 1)
+      all.xs[0] = q->xc;
+    all.in[0] *= images;
+    all.out[0] *= images;
+    all.n = all.c = 1;
   }
   return all;
 }
 
-/* The even and the odd ones of the floats at x; those from `end` on do not count. `inside`: there
- * are two registers of them. */
-INLINE void take_pairs(const float *x, const float *end, bool inside, GlowVec *even, GlowVec *odd) {
-  const int64_t left = end - x, more = left - GLOW_VL;
-  const GlowVec a = inside || left >= GLOW_VL ? vec_load(x) : vec_load_first(x, left);
-  const GlowVec b =
-      inside || more >= GLOW_VL ? vec_load(x + GLOW_VL) : vec_load_first(x + GLOW_VL, more);
-  *even = EVEN(a, b);
-  *odd = ODD(a, b);
-}
-
-/* How rows of results are computed. Maxima are taken as if no NaN were there unless `nan`;
- * `inside`: whole registers can be read and written up to their ends; planes: of a window, 1 or 2.
- */
-typedef struct Apart {
-  What what;
-  bool nan, inside;
-  int64_t planes;
-  const float *x_end, *limit; /* nothing is read or written from there on */
-} Apart;
-
-/* A register of results, whose windows begin at `from`. */
-INLINE GlowVec register_apart(const GlowPoolParams *q, const Apart *how, const float *from,
-                              GlowVecI *seen) {
-  const bool max = how->what == MAX;
-  GlowVec all = vec_splat(max ? -__builtin_inff() : 0);
-  ROLLED for (int64_t i = 0; i < how->planes; i++) {
-    const float *at = from + i * q->xs[0];
-    GlowVec v[4];
-    take_pairs(at, how->x_end, how->inside, &v[0], &v[1]);
-    take_pairs(at + q->xs[1], how->x_end, how->inside, &v[2], &v[3]);
-    if (max && !how->nan)
-      *seen |= ((v[0] != v[0]) | (v[1] != v[1])) | ((v[2] != v[2]) | (v[3] != v[3]));
-    UNROLL for (int k = 0; k < 4; k++) all =
-        max ? join(how->nan ? TOP : LARGER, all, v[k]) : all + magnitude(how->what, v[k]);
-  }
-  if (how->what == MEAN)
-    return all * vec_splat(how->planes == 2 ? 0.125f : 0.25f);
-  return how->what == NORM2 ? __builtin_elementwise_sqrt(all) : all;
-}
-
-/* `count` rows of a plane. Returns whether there is a NaN that `how` does not know of. */
-INLINE bool rows_apart(const GlowPoolParams *q, Apart how, const float *from, float *y,
-                       int64_t count) {
-  const int64_t columns = q->out[2], step = 2 * q->xs[1];
-  GlowVecI seen = {0};
-  ROLLED for (int64_t r = 0; r < count; r++, from += step, y += columns) {
-    ROLLED for (int64_t j = 0; j < columns; j += GLOW_VL) {
-      const GlowVec v = register_apart(q, &how, from + 2 * j, &seen);
-      if (how.inside)
-        vec_store(y + j, v);
-      else
-        put(y + j, how.limit, v);
-    }
-  }
-  return how.what == MAX && !how.nan && __builtin_reduce_or(seen) != 0;
-}
-
-INLINE void windows_apart(const GlowPoolParams *q, What what, float *y, const float *x,
-                          int64_t begin, int64_t end) {
-  const int64_t whole = (q->out[2] + GLOW_VL - 1) / GLOW_VL * GLOW_VL, planes = q->kernel[0];
-  const int64_t reach = (planes - 1) * q->xs[0] + q->xs[1] + 2 * whole, step = 2 * q->xs[1];
+/* Lanes in which there is a NaN, unless `nan`. */
+INLINE GlowVecI windows_apart(const GlowPoolParams *q, What what, bool nan, float *y, int64_t *at,
+                              const float *x, int64_t begin, int64_t end) {
+  const int64_t planes = q->kernel[0], lines = q->kernel[1], side = q->kernel[2];
+  const int64_t whole = (q->out[2] + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
+  const int64_t step = lines * q->xs[1], next = planes * q->xs[0], size = q->out[1] * q->out[2];
+  const int64_t reach = (planes - 1) * q->xs[0] + (lines - 1) * q->xs[1] + side * whole;
   const float *x_end = x + last_of(q) + 1, *limit = y + end * q->out[2];
+  GlowVecI seen = {0};
   Walk w = begin_walk(q, x, begin);
-  ROLLED for (int64_t u = begin, count; u < end; u += count, walk(q, &w, count)) {
-    const float *from = w.plane + planes * w.place[0] * q->xs[0] + w.place[1] * step;
-    float *to = y + u * q->out[2];
+  ROLLED for (int64_t u = begin, units, count; u < end; u += units, walk(q, &w, count)) {
     const int64_t rows = least(q->out[1] - w.place[1], end - u);
-    bool again;
-    count = rows;
-    ROLLED while (count > 0 && (x_end - from < (count - 1) * step + reach ||
-                                limit - to < (count - 1) * q->out[2] + whole)) count--;
-    if (!count)
-      again = rows_apart(q, (Apart){what, false, false, planes, x_end, limit}, from, to, rows);
-    else if (planes == 1)
-      again = rows_apart(q, (Apart){what, false, true, 1, x_end, limit}, from, to, count);
+    Rect r = {.count = rows,
+              .from = w.plane + w.place[0] * next + w.place[1] * step,
+              .y = y + u * q->out[2],
+              .at = what == ARG ? at + u * q->out[2] : NULL};
+    r.base =
+        ((w.image * q->in[0] + planes * w.place[0]) * q->in[1] + lines * w.place[1]) * q->in[2];
+    r.groups = rows < q->out[1] ? 1 : least(q->out[0] - w.place[0], (end - u) / rows);
+    ROLLED while (r.groups > 1 &&
+                  (x_end - r.from < (r.groups - 1) * next + (rows - 1) * step + reach ||
+                   limit - r.y < r.groups * size - q->out[2] + whole)) r.groups--;
+    ROLLED while (r.count > 0 && (x_end - r.from < (r.count - 1) * step + reach ||
+                                  limit - r.y < (r.count - 1) * q->out[2] + whole)) r.count--;
+    const bool inside = r.count > 0 && !nan;
+    r.count = inside ? r.count : rows;
+    if (inside)
+      seen |= rows_inside(what, q, &r);
+    else if (side == 4)
+      seen |= rows_apart(q, (Apart){what, nan, false, 1, 1, 4, x_end, limit}, r);
     else
-      again = rows_apart(q, (Apart){what, false, true, 2, x_end, limit}, from, to, count);
-    count = count ? count : rows;
-    if (again)
-      rows_apart(q, (Apart){what, true, false, planes, x_end, limit}, from, to, count);
+      seen |= rows_apart(q, (Apart){what, nan, false, planes, lines, 2, x_end, limit}, r);
+    count = r.count;
+    units = r.groups * count;
+    w.place[0] += r.groups - 1;
   }
+  return seen;
 }
 
 /* ---- Windows that move by one or two --------------------------------------------------------- */
 
-/* `scratch` has room for the divisors of a row and a register more. */
+/* How many planes from one on are alike: whole ones of an image, of which whole registers can be
+ * read and written, and which the first level of cache holds if there is more than one stripe. */
+INLINE int64_t planes_alike(const GlowPoolParams *q, const Slide *s, const Walk *w, int stride) {
+  enum { FEW = 4096 }; /* floats */
+  const int64_t whole = (q->out[2] + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
+  const int64_t reach = (q->in[1] - 1) * q->xs[1] + stride * whole + q->kernel[2];
+  int64_t n = q->c - w->channel;
+  if (q->in[0] > 1 || w->place[1] || s->plane - s->x < q->before[2])
+    return 1;
+  if (whole > GLOW_VL)
+    n = least(n, FEW / most(q->xc, 1));
+  ROLLED while (n > 1 && (s->x_end - s->plane < (n - 1) * q->xc + reach ||
+                          s->limit - s->y < (n * q->out[1] - 1) * q->out[2] + whole)) n--;
+  return most(n, 1);
+}
+
+/* `scratch` has room for the divisors of a row and a register more, and of rows. */
 INLINE void sliding(const GlowPoolParams *q, bool mean, int side, int stride, float *y,
                     const float *x, int64_t begin, int64_t end, float *scratch) {
-  Slide s = {.q = q, .x = x, .x_end = x + last_of(q) + 1, .divisors = scratch};
+  float *counts = scratch + q->out[2] + 2 * GLOW_VL;
+  Slide s = {.q = q, .x = x, .x_end = x + last_of(q) + 1, .divisors = scratch, .counts = counts};
   s.limit = y + end * q->out[2];
   ROLLED for (int64_t j = 0; j < q->out[2] + GLOW_VL; j += GLOW_VL)
       vec_store(scratch + j, vec_splat(1));
-  ROLLED for (int64_t j = 0; mean && j < q->out[2]; j++) {
+  UNROLL for (int a = 1; a < GLOW_POOL_DIMS; a++)
+      ROLLED for (int64_t j = 0; mean && j < q->out[a]; j++) {
     int64_t first, count, limit;
-    clip_axis(q, 2, j, &first, &count, &limit);
-    scratch[j] = (float)(q->include_pad ? limit : count);
+    clip_axis(q, a, j, &first, &count, &limit);
+    (a == 1 ? counts : scratch)[j] = (float)(q->include_pad ? limit : count);
   }
   Walk w = begin_walk(q, x, begin);
-  ROLLED for (int64_t u = begin, count; u < end; u += count, walk(q, &w, count)) {
+  ROLLED for (int64_t u = begin, count; u < end; u += s.planes * count, walk(q, &w, count)) {
     count = least(q->out[1] - w.place[1], end - u);
     s.plane = w.plane + w.place[0] * q->xs[0];
     s.y = y + (u - w.place[1]) * q->out[2];
     s.begin = w.place[1];
     s.end = w.place[1] + count;
-    slide_plane(&s, mean, side, stride);
+    s.planes = planes_alike(q, &s, &w, stride);
+    slide_planes(&s, mean, side, stride);
+    w.image += s.planes - 1;
+    w.channel += s.planes - 1;
+    w.plane += (s.planes - 1) * q->xc;
   }
 }
 
@@ -594,8 +728,11 @@ INLINE void pool(const GlowPoolRowsParams *params, What what, float *y, int64_t 
                  int64_t begin, int64_t end, char *scratch) {
   const GlowPoolRowsParams copy = *params, *p = &copy; /* no store changes it */
   const GlowPoolParams *q = &p->pool;
-  if (are_apart(q, what)) {
-    windows_apart(q, what, y, x, begin, end);
+  if (are_apart(q)) {
+    const GlowPoolParams joined = joined_planes(q);
+    const GlowVecI seen = windows_apart(&joined, what, false, y, at, x, begin, end);
+    if (what == MAX && __builtin_reduce_or(seen) != 0)
+      windows_apart(&joined, what, true, y, at, x, begin, end);
     return;
   }
   int64_t side;

@@ -11,6 +11,7 @@
 #ifndef GLOW_KERNELS_CPU_POOL_SLIDE_H
 #define GLOW_KERNELS_CPU_POOL_SLIDE_H
 
+#include "parts.h"
 #include "pool_window.h"
 
 #if GLOW_VL == 4
@@ -28,14 +29,18 @@
 
 enum { MOST_SIDE = 5 };
 
+/* What a call works with, and the rows [begin, end) of `planes` planes of results, one unless they
+ * are whole ones. The first of these planes is where the others need no other care: all memory that
+ * their stripes read or write in whole registers is there. */
 typedef struct Slide {
   const GlowPoolParams *q;
   const float *x, *x_end; /* of all of X */
   const float *divisors;  /* of columns, whole registers */
-  const float *plane;
-  float *y;           /* of the plane's results */
-  const float *limit; /* nothing is written from here on */
-  int64_t begin, end; /* rows of results */
+  const float *counts;    /* divisors of rows */
+  const float *limit;     /* nothing is written from here on */
+  const float *plane;     /* the first of X */
+  float *y;               /* of its results */
+  int64_t begin, end, planes;
 } Slide;
 
 /* Lanes from column `at` on, `stride` apart, that are columns of X. */
@@ -46,85 +51,58 @@ INLINE GlowVecI slide_mask(int64_t at, int stride, int64_t columns) {
   return (GlowVecI)((Unsigned)column < (Unsigned)((GlowVecI){0} + (int32_t)columns));
 }
 
-/* A register of which some lanes may lie outside of X. */
-INLINE GlowVec slide_load_few(const Slide *s, const float *at) {
-  float v[GLOW_VL] = {0};
-  ROLLED for (int l = 0; l < GLOW_VL; l++) if (at + l >= s->x && at + l < s->x_end) v[l] = at[l];
-  return vec_load(v);
-}
-
 /* What the rows of a stripe have in common. */
 typedef struct Stripe {
+  int64_t column;     /* of results, the first */
   const float *first; /* the first tap of row 0 of X */
   int64_t next;       /* floats from row to row */
   int64_t low, rows;  /* rows of X from `low` on that whole registers can be read of */
+  float *y;           /* row 0 of results */
   bool inside;        /* no tap lies beside a row */
   GlowVecI mask[MOST_SIDE];
 } Stripe;
 
 INLINE Stripe stripe_at(const Slide *s, int side, int stride, int64_t j) {
   const int64_t left = stride * j - s->q->before[2], reach = stride * GLOW_VL + side - 1;
-  Stripe t = {.first = s->plane + left, .next = s->q->xs[1], .rows = s->q->in[1]};
+  Stripe t = {.column = j, .first = s->plane + left, .next = s->q->xs[1], .rows = s->q->in[1]};
+  t.y = s->y + j;
   UNROLL for (int k = 0; k < side; k++) t.mask[k] = slide_mask(left + k, stride, s->q->in[2]);
   t.inside = left >= 0 && left + (GLOW_VL - 1) * stride + side <= s->q->in[2];
-  ROLLED while (t.low < t.rows && t.first + t.low * t.next < s->x) t.low++;
-  ROLLED while (t.rows > t.low && s->x_end - t.first < (t.rows - 1) * t.next + reach) t.rows--;
+  if (t.first < s->x || s->x_end - t.first < (t.rows - 1) * t.next + reach) {
+    ROLLED while (t.low < t.rows && t.first + t.low * t.next < s->x) t.low++;
+    ROLLED while (t.rows > t.low && s->x_end - t.first < (t.rows - 1) * t.next + reach) t.rows--;
+  }
   t.rows = t.rows > t.low ? t.rows - t.low : 0;
   return t;
 }
 
-/* The taps of row r of X for the columns of a stripe that move by one. `finite`, unless NULL,
- * becomes NaN where a tap is NaN, or infinite. */
-INLINE void slide_taps(const Slide *s, const Stripe *t, int side, int64_t r, GlowVec padding,
-                       GlowVec *tap, GlowVec *finite) {
+/* The `reach` floats of row r of X, in `few` if some lie beside the memory of X. `few` has room for
+ * whole registers. */
+INLINE const float *slide_row(const Slide *s, const Stripe *t, int reach, int64_t r, float *few) {
   const float *at = t->first + r * t->next;
-  if ((uint64_t)(r - t->low) < (uint64_t)t->rows) {
-    UNROLL for (int k = 0; k < side; k++) tap[k] = vec_load(at + k);
-  } else if (r < 0 || r >= s->q->in[1]) {
-    UNROLL for (int k = 0; k < side; k++) tap[k] = padding;
-    return;
-  } else {
-    UNROLL for (int k = 0; k < side; k++) tap[k] = slide_load_few(s, at + k);
+  if ((uint64_t)(r - t->low) < (uint64_t)t->rows)
+    return at;
+  if (at >= s->x) {
+    UNROLL for (int i = 0; i < reach; i += GLOW_VL)
+        vec_store(few + i, get_first(at + i, s->x_end - (at + i)));
+    return few;
   }
-  if (finite)
-    finite[0] *= tap[0], finite[1] *= tap[side - 1];
-  UNROLL for (int k = 0; k < side; k++) tap[k] =
-      (GlowVec)(((GlowVecI)tap[k] & t->mask[k]) | ((GlowVecI)padding & ~t->mask[k]));
+  ROLLED for (int i = 0; i < reach; i++) few[i] = at + i >= s->x && at + i < s->x_end ? at[i] : 0;
+  return few;
 }
 
-/* Stores a register of row `row` from column j on. */
-INLINE void slide_put(const Slide *s, int64_t row, int64_t j, GlowVec v) {
-  float *to = s->y + row * s->q->out[2] + j;
+/* Lanes of v that are columns of X, `padding` in the others. */
+INLINE GlowVec slide_mask_out(GlowVec v, GlowVecI mask, GlowVec padding) {
+  return (GlowVec)(((GlowVecI)v & mask) | ((GlowVecI)padding & ~mask));
+}
+
+/* Stores a register of row `row`. */
+INLINE void slide_put(const Slide *s, const Stripe *t, int64_t row, GlowVec v) {
+  float *to = t->y + row * s->q->out[2];
   if (to + GLOW_VL <= s->limit)
     vec_store(to, v);
   else
-    vec_store_first(to, v, s->limit > to ? s->limit - to : 0);
-}
-
-INLINE void slide_means(const Slide *s, int side, int64_t j) {
-  const Stripe t = stripe_at(s, side, 1, j);
-  const int64_t top = s->q->before[1], inner = s->q->in[1] - side + 1;
-  const GlowVec columns = vec_load(s->divisors + j), zero = vec_splat(0);
-  const GlowVec whole = vec_splat((float)side) * columns;
-  GlowVec sum[MOST_SIDE], tap[MOST_SIDE];
-  UNROLL for (int k = 0; k < side; k++) sum[k] = zero;
-  ROLLED for (int64_t row = s->begin - (side - 1); row < s->end; row++) {
-    slide_taps(s, &t, side, row - top + side - 1, zero, tap, NULL);
-    sum[side - 1] = zero;
-    UNROLL for (int i = 0; i < side; i++) {
-      UNROLL for (int k = 0; k < side; k++) sum[i] += tap[k];
-    }
-    if (row >= s->begin) {
-      GlowVec divisor = whole;
-      if (row < top || row - top >= inner) {
-        int64_t first, count, limit;
-        clip_axis(s->q, 1, row, &first, &count, &limit);
-        divisor = vec_splat((float)(s->q->include_pad ? limit : count)) * columns;
-      }
-      slide_put(s, row, j, sum[0] / divisor);
-    }
-    UNROLL for (int i = 0; i < side - 1; i++) sum[i] = sum[i + 1];
-  }
+    put_first(to, v, s->limit > to ? s->limit - to : 0);
 }
 
 /* The larger of two that are no NaN, the first of equals. */
@@ -133,82 +111,149 @@ INLINE GlowVec slide_larger(bool nan, GlowVec a, GlowVec b) {
   return nan ? vec_top(a, b) : (GlowVec)(((GlowVecI)b & larger) | ((GlowVecI)a & ~larger));
 }
 
-/* Whether there may have been a NaN, which `nan` says that there may be. */
-INLINE bool slide_maxima(const Slide *s, int side, bool nan, int64_t j) {
-  const Stripe t = stripe_at(s, side, 1, j);
-  const int64_t top = s->q->before[1];
-  const GlowVec low = vec_splat(-__builtin_inff());
-  GlowVec max[MOST_SIDE], tap[MOST_SIDE], finite[2] = {vec_splat(0), vec_splat(0)};
-  UNROLL for (int k = 0; k < side; k++) max[k] = low;
-  ROLLED for (int64_t row = s->begin - (side - 1); row < s->end; row++) {
-    slide_taps(s, &t, side, row - top + side - 1, low, tap, finite);
-    GlowVec line = tap[0];
-    UNROLL for (int k = 1; k < side; k++) line = slide_larger(nan, line, tap[k]);
-    max[side - 1] = line;
-    UNROLL for (int i = 0; i < side - 1; i++) max[i] = slide_larger(nan, max[i], line);
-    if (row >= s->begin)
-      slide_put(s, row, j, max[0]);
-    UNROLL for (int i = 0; i < side - 1; i++) max[i] = max[i + 1];
+/* How windows are joined. Maxima are taken as if no NaN were there unless `nan`. */
+typedef struct SlideHow {
+  bool mean, nan;
+  int side;
+} SlideHow;
+
+/* Joins the row of X of which the first tap is at `at` to the `side` rows of results that read it.
+ * `finite` becomes NaN where a tap is NaN, or infinite. */
+INLINE void slide_join(const Stripe *t, SlideHow how, const float *at, GlowVec *result,
+                       GlowVec *finite) {
+  const int side = how.side;
+  const GlowVec padding = vec_splat(how.mean ? 0 : -__builtin_inff());
+  GlowVec tap[MOST_SIDE];
+  UNROLL for (int k = 0; k < side; k++) tap[k] = vec_load(at + k);
+  if (!how.mean)
+    finite[0] *= tap[0], finite[1] *= tap[side - 1];
+  UNROLL for (int k = 0; k < side; k++) tap[k] = slide_mask_out(tap[k], t->mask[k], padding);
+  if (how.mean) {
+    UNROLL for (int i = 0; i < side; i++) {
+      UNROLL for (int k = 0; k < side; k++) result[i] += tap[k];
+    }
+    return;
   }
-  const GlowVec all = finite[0] + finite[1];
-  return __builtin_reduce_or(all != all) != 0;
+  UNROLL for (int k = 1; k < side; k++) tap[0] = slide_larger(how.nan, tap[0], tap[k]);
+  UNROLL for (int i = 0; i < side; i++) result[i] = slide_larger(how.nan, result[i], tap[0]);
 }
 
-/* The maxima of three columns of row r of X, for each second column. `finite` becomes NaN where a
- * tap is NaN, or infinite. */
-INLINE GlowVec slide_line(const Slide *s, const Stripe *t, bool nan, bool inside, int64_t r,
-                          GlowVec *finite) {
-  const GlowVec low = vec_splat(-__builtin_inff());
-  const float *at = t->first + r * t->next;
-  float few[2 * GLOW_VL + 2];
-  GlowVec v[4], tap[3];
-  if ((uint64_t)(r - t->low) >= (uint64_t)t->rows) {
-    if (r < 0 || r >= s->q->in[1])
-      return low;
-    ROLLED for (int i = 0; i < 2 * GLOW_VL + 2; i++) few[i] =
-        at + i >= s->x && at + i < s->x_end ? at[i] : 0;
-    at = few;
+/* The row of results behind the first one becomes the first one. */
+INLINE void slide_shift(SlideHow how, GlowVec *result) {
+  UNROLL for (int i = 0; i < how.side - 1; i++) result[i] = result[i + 1];
+  result[how.side - 1] = vec_splat(how.mean ? 0 : -__builtin_inff());
+}
+
+/* How many rows of results from the first one on read rows of X from r on, `stride` apart, that are
+ * there in whole registers, and can be stored so. */
+INLINE int64_t slide_easy(const Slide *s, const Stripe *t, int64_t r, int stride) {
+  const int64_t left = t->low + t->rows - r, rows = s->end - s->begin;
+  int64_t n = r < t->low || left <= 0 ? 0 : (left - 1) / stride + 1;
+  n = n < rows ? n : rows;
+  ROLLED while (n > 0 && s->limit - (t->y + (s->begin + n - 1) * s->q->out[2]) < GLOW_VL) n--;
+  return n;
+}
+
+/* A plane; `easy` rows of it are such ones. Whether there may have been a NaN that `how` does not
+ * know of. */
+INLINE bool slide_stripe(const Slide *s, const Stripe *t, SlideHow how, int64_t easy) {
+  const int side = how.side;
+  const int64_t top = s->q->before[1], rows = s->q->in[1], columns = s->q->out[2];
+  const GlowVec divisors = how.mean ? vec_load(s->divisors + t->column) : vec_splat(0);
+  GlowVec result[MOST_SIDE], finite[2] = {vec_splat(0), vec_splat(0)};
+  UNROLL for (int i = 0; i < side; i++) slide_shift(how, result);
+  /* Rows beside X change no result. */
+  int64_t r = s->begin > top ? s->begin - top : 0, row = r + top - (side - 1);
+  ROLLED for (; row < s->end; r++, row++) {
+    if (row == s->begin && easy > 0) {
+      const float *at = t->first + r * t->next;
+      float *to = t->y + row * columns;
+      ROLLED for (const int64_t end = row + easy; row < end; row++, at += t->next, to += columns) {
+        slide_join(t, how, at, result, finite);
+        vec_store(to, how.mean ? result[0] / (vec_splat(s->counts[row]) * divisors) : result[0]);
+        slide_shift(how, result);
+      }
+      if (row == s->end)
+        break;
+      r += easy;
+    }
+    float few[(1 + (MOST_SIDE + GLOW_VL - 2) / GLOW_VL) * GLOW_VL];
+    if (r < rows)
+      slide_join(t, how, slide_row(s, t, GLOW_VL + side - 1, r, few), result, finite);
+    if (row >= s->begin)
+      slide_put(s, t, row,
+                how.mean ? result[0] / (vec_splat(s->counts[row]) * divisors) : result[0]);
+    slide_shift(how, result);
   }
+  const GlowVec all = finite[0] + finite[1];
+  return !how.mean && !how.nan && __builtin_reduce_or(all != all) != 0;
+}
+
+/* The maxima of three columns, for each second one, of the row of X of which the first tap is at
+ * `at`. `finite` becomes NaN where a tap is NaN, or infinite. */
+INLINE GlowVec slide_three(const Stripe *t, bool nan, bool inside, const float *at,
+                           GlowVec *finite) {
+  GlowVec v[4], tap[3];
   v[0] = vec_load(at), v[1] = vec_load(at + GLOW_VL);
   v[2] = vec_load(at + 2), v[3] = vec_load(at + 2 + GLOW_VL);
   finite[0] *= v[0], finite[1] *= v[1], finite[2] *= v[3];
   tap[0] = EVEN(v[0], v[1]), tap[1] = ODD(v[0], v[1]), tap[2] = EVEN(v[2], v[3]);
   UNROLL for (int k = 0; k < 3 && !inside; k++) tap[k] =
-      (GlowVec)(((GlowVecI)tap[k] & t->mask[k]) | ((GlowVecI)low & ~t->mask[k]));
+      slide_mask_out(tap[k], t->mask[k], vec_splat(-__builtin_inff()));
   return slide_larger(nan, slide_larger(nan, tap[0], tap[1]), tap[2]);
 }
 
-/* As slide_maxima; a row of X that two windows have in common is read once. Whether there may have
- * been a NaN. */
-INLINE bool slide_by_two(const Slide *s, const Stripe *t, bool nan, bool inside, int64_t j) {
-  const int64_t top = s->q->before[1];
+/* The same of row r, which may lie beside X. */
+INLINE GlowVec slide_line(const Slide *s, const Stripe *t, bool nan, bool inside, int64_t r,
+                          GlowVec *finite) {
+  float few[3 * GLOW_VL];
+  if (r < 0 || r >= s->q->in[1])
+    return vec_splat(-__builtin_inff());
+  return slide_three(t, nan, inside, slide_row(s, t, 2 * GLOW_VL + 2, r, few), finite);
+}
+
+/* A row of X that two windows have in common is read once. Whether there may have been a NaN. */
+INLINE bool slide_by_two(const Slide *s, const Stripe *t, bool nan, bool inside, int64_t easy) {
+  const int64_t top = s->q->before[1], columns = s->q->out[2];
   GlowVec finite[3] = {vec_splat(0), vec_splat(0), vec_splat(0)};
   GlowVec first = slide_line(s, t, nan, inside, 2 * s->begin - top, finite);
-  ROLLED for (int64_t row = s->begin; row < s->end; row++) {
+  int64_t row = s->begin;
+  if (easy > 0 && 2 * row - top + 1 >= t->low) {
+    const float *at = t->first + (2 * row - top + 1) * t->next;
+    float *to = t->y + row * columns;
+    ROLLED for (int64_t n = easy; n > 0; n--, at += 2 * t->next, to += columns) {
+      const GlowVec second = slide_three(t, nan, inside, at, finite);
+      const GlowVec third = slide_three(t, nan, inside, at + t->next, finite);
+      vec_store(to, slide_larger(nan, slide_larger(nan, first, second), third));
+      first = third;
+    }
+    row += easy;
+  }
+  ROLLED for (; row < s->end; row++) {
     const GlowVec second = slide_line(s, t, nan, inside, 2 * row - top + 1, finite);
     const GlowVec third = slide_line(s, t, nan, inside, 2 * row - top + 2, finite);
-    slide_put(s, row, j, slide_larger(nan, slide_larger(nan, first, second), third));
+    slide_put(s, t, row, slide_larger(nan, slide_larger(nan, first, second), third));
     first = third;
   }
   const GlowVec all = finite[0] + finite[1] + finite[2];
   return __builtin_reduce_or(all != all) != 0;
 }
 
-INLINE void slide_stripe_by_two(const Slide *s, int64_t j) {
-  const Stripe t = stripe_at(s, 3, 2, j);
-  if (t.inside ? slide_by_two(s, &t, false, true, j) : slide_by_two(s, &t, false, false, j))
-    slide_by_two(s, &t, true, false, j);
-}
-
-/* The rows of a plane. */
-INLINE void slide_plane(const Slide *s, bool mean, int side, int stride) {
+INLINE void slide_planes(const Slide *s, bool mean, int side, int stride) {
+  const int64_t xc = s->q->xc, yc = s->q->out[1] * s->q->out[2];
   ROLLED for (int64_t j = (s->q->out[2] - 1) / GLOW_VL * GLOW_VL; j >= 0; j -= GLOW_VL) {
-    if (stride == 2)
-      slide_stripe_by_two(s, j);
-    else if (mean)
-      slide_means(s, side, j);
-    else if (slide_maxima(s, side, false, j))
-      slide_maxima(s, side, true, j);
+    Stripe t = stripe_at(s, side, stride, j);
+    const int64_t r = stride * s->begin - s->q->before[1] + side - 1;
+    const int64_t easy = slide_easy(s, &t, r, stride);
+    ROLLED for (int64_t i = 0; i < s->planes; i++, t.first += xc, t.y += yc) {
+      if (stride == 2) {
+        if (t.inside ? slide_by_two(s, &t, false, true, easy)
+                     : slide_by_two(s, &t, false, false, easy))
+          slide_by_two(s, &t, true, false, easy);
+      } else if (slide_stripe(s, &t, (SlideHow){mean, false, side}, easy)) {
+        slide_stripe(s, &t, (SlideHow){mean, true, side}, easy);
+      }
+    }
   }
 }
 
@@ -219,7 +264,7 @@ INLINE bool slides(const GlowPoolParams *q, bool mean, int64_t *side) {
   UNROLL for (int a = 1; a < GLOW_POOL_DIMS; a++) all &=
       q->stride[a] == stride && q->dilation[a] == 1;
   *side = q->kernel[1];
-  all = all && q->kernel[1] == q->kernel[2] && q->before[2] < *side;
+  all = all && q->kernel[2] == *side && q->before[1] < *side && q->before[2] < *side;
   if (stride == 2)
     return all && *side == 3 && !mean;
   return all && stride == 1 && (*side == 3 || (*side == 5 && !mean));

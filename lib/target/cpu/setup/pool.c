@@ -13,7 +13,9 @@ void glow_setup_pool_rows(const GlowCpuNumbers *cpu, GlowPoolRowsParams *p, Glow
   /* Beyond the last row of a field vectors write padding, and read. */
   p->field = glow_div_up(p->band_floats, cpu->vl) * cpu->vl + 4 * cpu->vl;
   setup->units = q->n * q->c * q->out[0] * q->out[1];
-  setup->scratch = fields * p->field * (int64_t)sizeof(float);
+  /* Windows that move by one have the divisors of columns and rows there. */
+  int64_t divisors = q->out[2] + 2 * cpu->vl + q->out[1];
+  setup->scratch = glow_max64(fields * p->field, divisors) * (int64_t)sizeof(float);
 }
 void glow_setup_pool_rows_arg(const GlowCpuNumbers *cpu, GlowPoolRowsParams *p, GlowSetup *setup) {
   glow_setup_pool_rows(cpu, p, setup);
