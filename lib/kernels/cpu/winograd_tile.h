@@ -197,6 +197,15 @@ INLINE void output_step(int side, const GlowWinogradParams *params, float *y, co
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
+/* Blocks of output channels of the filter. Each is as wide as a tile. */
+INLINE int64_t groups_of(const GlowWinogradParams *s) {
+  const int64_t width = (int64_t)GLOW_TILE_VECTORS * GLOW_VL;
+  return (s->g.oc + width - 1) / width;
+}
+
+/* n of d, rounded up. Most divide by one, and a division takes as long as a small product. */
+INLINE int64_t share_of(int64_t n, int64_t d) { return d == 1 ? n : (n + d - 1) / d; }
+
 /* What a product fetches for the next step: cache lines of the filter from u on and of V from v on,
  * so many of each for every block of input channels that it works on. */
 typedef struct GlowWinogradAhead {
@@ -207,18 +216,29 @@ typedef struct GlowWinogradAhead {
 /* The next block of the filter, and the next place of V, spread over what is computed till then. */
 INLINE GlowWinogradAhead ahead_of(const GlowWinogradParams *s, const float *u, const float *scratch,
                                   int64_t blocks, int64_t place, int64_t group, int64_t first) {
-  const int64_t groups = (s->g.oc + s->ob - 1) / s->ob;
-  GlowWinogradAhead a = {.u_lines = (s->ob + s->block - 1) / s->block,
-                         .v_lines = (s->chunk + groups - 1) / groups};
+  const int64_t chunk = group * s->block + (first ? first / s->chunk : 0);
+  GlowWinogradAhead a = {.u_lines = share_of(s->ob, s->block),
+                         .v_lines = share_of(s->chunk, groups_of(s))};
   a.u = u + blocks * GLOW_CONV_BLOCK * s->ob;
-  a.v = scratch + (place + 1) * s->v_place +
-        (group * s->block + first / s->chunk) * blocks * a.v_lines * GLOW_CONV_BLOCK;
+  a.v = scratch + (place + 1) * s->v_place + chunk * blocks * a.v_lines * GLOW_CONV_BLOCK;
   return a;
 }
 
+/* Library code fetches four lines in each round, since it does not know how many there are. */
+INLINE void fetch_lines(const float *from, int64_t lines) {
+#ifdef GLOW_LIBRARY
+  ROLLED for (; lines >= 4; lines -= 4, from += 64) {
+    UNROLL for (int i = 0; i < 4; i++) __builtin_prefetch(from + 16 * i, 0, 2);
+  }
+  ROLLED for (; lines > 0; lines--, from += 16) __builtin_prefetch(from, 0, 2);
+#else
+  UNROLL for (int i = 0; i < lines; i++) __builtin_prefetch(from + 16 * i, 0, 2);
+#endif
+}
+
 INLINE void fetch_ahead(GlowWinogradAhead *a) {
-  UNROLL for (int i = 0; i < a->u_lines; i++) __builtin_prefetch(a->u + 16 * i, 0, 2);
-  UNROLL for (int i = 0; i < a->v_lines; i++) __builtin_prefetch(a->v + 16 * i, 0, 2);
+  fetch_lines(a->u, a->u_lines);
+  fetch_lines(a->v, a->v_lines);
   a->u += 16 * a->u_lines;
   a->v += 16 * a->v_lines;
 }
@@ -246,8 +266,8 @@ INLINE void product_step(int mr, const GlowWinogradParams *params, const float *
                          int64_t place, int64_t group, int64_t first, int64_t count) {
   const GlowWinogradParams s = *params;
   const int64_t blocks = (s.g.ic + GLOW_CONV_BLOCK - 1) / GLOW_CONV_BLOCK;
-  const int64_t groups = (s.g.oc + s.ob - 1) / s.ob, step_v = GLOW_CONV_BLOCK * s.room;
-  const float *u = w + (place * groups + group) * blocks * GLOW_CONV_BLOCK * s.ob;
+  const int64_t step_v = GLOW_CONV_BLOCK * s.room;
+  const float *u = w + (place * groups_of(&s) + group) * blocks * GLOW_CONV_BLOCK * s.ob;
   const float *v = scratch + place * s.v_place + first * GLOW_CONV_BLOCK;
   float *m = scratch + s.m_at + place * s.m_place + group * s.ob * s.room + first * GLOW_CONV_BLOCK;
   GlowWinogradAhead ahead = ahead_of(&s, u, scratch, blocks, place, group, first);
@@ -282,21 +302,27 @@ INLINE int64_t first_tile(const GlowWinogradParams *s, int64_t chunk) {
   return chunk * s->chunk - (chunk > s->full ? chunk - s->full : 0);
 }
 
-/* Chunks [n, next), which are a block, at one place and one block of the filter. `small` multiplies
- * those that have one tile less; it may be null. */
+/* Chunks [n, next), which are a block, at pairs [begin, end) of a place and a block of the filter.
+ * `small` multiplies those that have one tile less; it may be null. */
 INLINE void multiply(const GlowWinogradParams *params, GlowWinogradProductFn *full,
                      GlowWinogradProductFn *small, GlowEpilogueFn *callback,
                      const GlowWinogradPtrs *ptrs, float *scratch, int64_t n, int64_t next,
-                     int64_t place, int64_t group) {
+                     int64_t begin, int64_t end) {
   const GlowWinogradParams s = *params;
   const GlowWinogradPtrs p = *ptrs;
   const int64_t whole = n >= s.full ? 0 : next < s.full ? next - n : s.full - n;
-  if (whole)
-    full(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, place, group, 0,
-         whole);
-  if (s.full < s.chunks && whole < next - n)
-    small(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, place, group,
-          whole * s.chunk, next - n - whole);
+  const int64_t groups = groups_of(&s);
+  int64_t place = begin / groups, group = begin % groups;
+  ROLLED for (int64_t i = begin; i < end; i++) {
+    if (whole)
+      full(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, place, group, 0,
+           whole);
+    if (s.full < s.chunks && whole < next - n)
+      small(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, place, group,
+            whole * s.chunk, next - n - whole);
+    place += ++group == groups;
+    group = group == groups ? 0 : group;
+  }
 }
 
 /* Units [begin, end) of the step that the parameters name. Functions that it does not need may be
@@ -307,14 +333,11 @@ INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradInputFn *inp
                       const GlowWinogradPtrs *ptrs, float *scratch, int64_t begin, int64_t end) {
   const GlowWinogradParams s = *params;
   const GlowWinogradPtrs p = *ptrs;
-  const int64_t groups = (s.g.oc + s.ob - 1) / s.ob;
   if (s.step == GLOW_WINOGRAD_STEP_INPUT) {
     input(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env,
           scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0, 0);
   } else if (s.step == GLOW_WINOGRAD_STEP_PRODUCT) {
-    ROLLED for (int64_t i = begin; i < end; i++) {
-      multiply(params, full, small, callback, ptrs, scratch, 0, s.chunks, i / groups, i % groups);
-    }
+    multiply(params, full, small, callback, ptrs, scratch, 0, s.chunks, begin, end);
   } else if (s.step == GLOW_WINOGRAD_STEP_OUTPUT) {
     output(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env,
            scratch + begin * GLOW_CONV_BLOCK, begin, end - begin, 0, 0);
@@ -324,9 +347,8 @@ INLINE void all_steps(const GlowWinogradParams *params, GlowWinogradInputFn *inp
       const int64_t tile = first_tile(&s, n), count = first_tile(&s, next) - tile;
       input(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, tile, count, 0,
             0);
-      ROLLED for (int64_t i = 0; i < s.points * s.points * groups; i++) {
-        multiply(params, full, small, callback, ptrs, scratch, n, next, i / groups, i % groups);
-      }
+      multiply(params, full, small, callback, ptrs, scratch, n, next, 0,
+               s.points * s.points * groups_of(&s));
       output(GLOW_IN_LIBRARY(params, callback) p.y, p.x, p.w, p.bias, p.env, scratch, tile, count,
              0, 0);
     }
