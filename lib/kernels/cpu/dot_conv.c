@@ -662,6 +662,17 @@ INLINE void lane_row(const Finish *f, const uint8_t *x, int64_t oy, char *y, cha
   }
 }
 
+/* Rows [begin, end) of outputs of all images. */
+INLINE void lane_rows(const Finish *f, const GlowDotLanesPtrs *at, int64_t begin, int64_t end,
+                      char *scratch) {
+  const GlowDotLanesParams *p = f->p;
+  ROLLED for (int64_t u = begin; u < end; u++) {
+    const int64_t oy = u % p->oh, to = u / p->oh * p->yn + oy * p->yh;
+    lane_row(f, (const uint8_t *)at->x + u / p->oh * p->xn, oy, (char *)at->y + to * result_size(p),
+             scratch);
+  }
+}
+
 void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t begin, int64_t end,
                     char *scratch) {
   const GlowDotLanesParams p = *params;
@@ -681,10 +692,18 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
     return;
   }
   __builtin_memset(scratch + p.zeros_at, outside, (size_t)p.channels);
-  const Finish f = finish_of(&p, params, &at, scratch, fit);
-  ROLLED for (int64_t u = begin; u < end; u++) {
-    const int64_t oy = u % p.oh, to = u / p.oh * p.yn + oy * p.yh;
-    lane_row(&f, (const uint8_t *)at.x + u / p.oh * p.xn, oy, (char *)at.y + to * result_size(&p),
-             scratch);
+  Finish f = finish_of(&p, params, &at, scratch, fit);
+#ifdef GLOW_LIBRARY
+  if (p.kh == 3 && p.kw == 3 && p.dh == 1 && p.dw == 1 && p.channels >= BLOCK &&
+      p.result == GLOW_NARROW_RESULT_BYTES) { /* as most networks have */
+    GlowDotLanesParams fixed = p;
+    fixed.kh = fixed.kw = 3;
+    fixed.dh = fixed.dw = 1;
+    fixed.result = GLOW_NARROW_RESULT_BYTES;
+    f.p = &fixed;
+    lane_rows(&f, &at, begin, end, scratch);
+    return;
   }
+#endif
+  lane_rows(&f, &at, begin, end, scratch);
 }
