@@ -124,18 +124,27 @@ INLINE Phase phase_of(const GlowConvPlainParams *s, int64_t number) {
  * before it is divided by the stride of a transposed convolution. */
 INLINE void find_places(const GlowConvPlainParams *s, const Phase *p, int64_t first, Chunk *c,
                         int64_t at[GLOW_CONV_AXES][LANES]) {
+  int64_t place[GLOW_CONV_AXES], rest = first;
   c->places = p->places - first < LANES ? p->places - first : LANES;
   c->dense = true;
+  ROLLED for (int64_t a = s->axes - 1; a >= 0; a--) {
+    place[a] = rest % p->count[a];
+    rest /= p->count[a];
+  }
   ROLLED for (int64_t i = 0; i < c->places; i++) {
-    int64_t rest = first + i, out = 0;
-    ROLLED for (int64_t a = s->axes - 1; a >= 0; a--) {
-      int64_t o = p->first[a] + rest % p->count[a] * p->step[a];
-      rest /= p->count[a];
+    int64_t out = 0;
+    ROLLED for (int64_t a = 0; a < s->axes; a++) {
+      const int64_t o = p->first[a] + place[a] * p->step[a];
       out += o * s->ys[a];
       at[a][i] = s->transposed ? o + s->pad[a] : o * s->stride[a] - s->pad[a];
     }
     c->out[i] = out;
     c->dense = c->dense && out == c->out[0] + i;
+    ROLLED for (int64_t a = s->axes - 1; a >= 0; a--) { /* divisions would take longer */
+      if (++place[a] < p->count[a])
+        break;
+      place[a] = 0;
+    }
   }
 }
 
@@ -178,7 +187,8 @@ INLINE void find_taps(const GlowConvPlainParams *s, Chunk *c, int64_t at[GLOW_CO
   }
 }
 
-/* How many consecutive elements a register of offsets is, with nothing behind them; -1: not that. */
+/* How many consecutive elements a register of offsets is, with nothing behind them; -1: not that.
+ */
 INLINE int64_t run_of(const int64_t *offsets) {
   int64_t run = 0;
   ROLLED while (run < GLOW_VL && offsets[run] >= 0 && offsets[run] == offsets[0] + run) run++;
@@ -258,9 +268,10 @@ INLINE Unit unit_of(const GlowConvPlainParams *s, int64_t u) {
   return at;
 }
 
-void glow_conv_plain(const GlowConvPlainParams *s, GlowConvPlainTileFn *full,
+void glow_conv_plain(const GlowConvPlainParams *params, GlowConvPlainTileFn *full,
                      GlowConvPlainTileFn *rest, void *const *ptrs, int64_t begin, int64_t end,
                      char *scratch) {
+  const GlowConvPlainParams copy = *params, *const s = &copy; /* no store changes it */
   const int64_t tiles = (s->oc + s->rows - 1) / s->rows;
   Chunk c = {.rows = (float *)scratch,
              .taps = (int64_t *)(scratch + s->taps_at),
@@ -297,7 +308,7 @@ void glow_conv_plain(const GlowConvPlainParams *s, GlowConvPlainTileFn *full,
     ROLLED for (int64_t i = at.part * tiles / s->parts; i < (at.part + 1) * tiles / s->parts; i++) {
       const int64_t o = i * s->rows, channel = at.group * s->oc + o;
       const int64_t n = s->oc - o < s->rows ? s->oc - o : s->rows;
-      (n < s->rows ? rest : full)(GLOW_IN_LIBRARY(s) results, rows, filter + o * s->wo,
+      (n < s->rows ? rest : full)(GLOW_IN_LIBRARY(params) results, rows, filter + o * s->wo,
                                   GLOW_CONV_PLAIN_PTRS(ptrs).bias, c.taps, c.masks, channel,
                                   in_place ? s->xc : LANES);
       ROLLED for (int64_t r = 0; r < n; r++)
