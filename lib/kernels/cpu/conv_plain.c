@@ -102,6 +102,16 @@ EACH_CONV_PLAIN_TILE(TILE)
 
 /* ---- Gathering ------------------------------------------------------------------------------- */
 
+/* The lowest digit of *number, one of `count`, which it has no more then. Most have one, and
+ * divisions take long. */
+INLINE int64_t take(int64_t *number, int64_t count) {
+  if (count == 1)
+    return 0;
+  const int64_t digit = *number % count;
+  *number /= count;
+  return digit;
+}
+
 /* Outputs of a phase along an axis: they start at `first` and are `step` apart. */
 typedef struct Phase {
   int64_t first[GLOW_CONV_AXES], count[GLOW_CONV_AXES], step[GLOW_CONV_AXES];
@@ -112,9 +122,10 @@ INLINE Phase phase_of(const GlowConvPlainParams *s, int64_t number) {
   Phase p = {.places = 1};
   ROLLED for (int64_t a = s->axes - 1; a >= 0; a--) {
     p.step[a] = s->transposed ? s->stride[a] : 1;
-    p.first[a] = number % p.step[a];
-    number /= p.step[a];
-    p.count[a] = p.first[a] < s->out[a] ? (s->out[a] - p.first[a] - 1) / p.step[a] + 1 : 0;
+    p.first[a] = take(&number, p.step[a]);
+    p.count[a] = p.first[a] >= s->out[a] ? 0
+                 : p.step[a] == 1        ? s->out[a]
+                                         : (s->out[a] - p.first[a] - 1) / p.step[a] + 1;
     p.places *= p.count[a];
   }
   return p;
@@ -252,19 +263,15 @@ typedef struct Unit {
 } Unit;
 
 INLINE Unit unit_of(const GlowConvPlainParams *s, int64_t u) {
-  Unit at = {.part = u % s->parts};
-  u /= s->parts;
-  if (s->element == GLOW_CONV_ELEMENT_FLOAT) {
-    at.group = u % s->groups;
-    u /= s->groups;
-  }
-  at.image = u % s->images;
-  u /= s->images;
-  at.chunk = u % s->chunks;
-  u /= s->chunks;
-  at.phase = u % s->phases;
-  if (s->element != GLOW_CONV_ELEMENT_FLOAT)
-    at.group = u / s->phases;
+  const bool floats = s->element == GLOW_CONV_ELEMENT_FLOAT;
+  Unit at = {.part = take(&u, s->parts)};
+  if (floats)
+    at.group = take(&u, s->groups);
+  at.image = take(&u, s->images);
+  at.chunk = take(&u, s->chunks);
+  at.phase = take(&u, s->phases);
+  if (!floats)
+    at.group = u;
   return at;
 }
 
