@@ -457,9 +457,62 @@ INLINE bool pack_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
   return fits;
 }
 
+typedef int32_t FourInts __attribute__((vector_size(16), aligned(4)));
+typedef float FourFloats __attribute__((vector_size(16), aligned(4)));
+
+#if DOT_FOURS && GLOW_VL == 16
+/* Whether all blocks are whole, and weights are windows of 3 x 3 bytes one after the other. */
+INLINE bool has_threes(const GlowDotLanesParams *p) {
+  return p->kh == 3 && p->kw == 3 && p->wo == 9 && p->wh == 3 && p->ww == 1 && p->w_signed &&
+         !p->w_zeros && p->channels >= BLOCK;
+}
+
+/* The columns of the window of channel c: three lanes of three bytes. Nothing behind the last
+ * weight is read. */
+INLINE FourInts window_of(const GlowDotLanesParams *p, const uint8_t *w, int64_t c) {
+  typedef uint8_t Bytes16 __attribute__((vector_size(16)));
+  Bytes16 v = {0};
+  if (c + 1 < p->channels)
+    __builtin_memcpy(&v, w + c * 9, 16);
+  else
+    __builtin_memcpy(&v, w + c * 9, 9);
+  return (FourInts)__builtin_shufflevector(v, (Bytes16){0}, 0, 3, 6, 16, 1, 4, 7, 16, 2, 5, 8, 16,
+                                           16, 16, 16, 16);
+}
+
+/* pack_block of such weights, four channels at a time. */
+INLINE void pack_threes(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
+                        const GlowDotLanesPtrs *at, int64_t first, int32_t x_zero) {
+  ROLLED for (int64_t i = 0; i < BLOCK; i += 4) {
+    const int64_t c = first + lane_channel(i / GLOW_VL, i % GLOW_VL);
+    FourInts v[4], sum = {0}, begin = {0};
+    UNROLL for (int n = 0; n < 4; n++) v[n] = window_of(p, (const uint8_t *)at->w, c + n);
+    const FourInts ab = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5);
+    const FourInts cd = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
+    const FourInts column[] = {
+        __builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+        __builtin_shufflevector(__builtin_shufflevector(v[0], v[1], 2, 6, 2, 6),
+                                __builtin_shufflevector(v[2], v[3], 2, 6, 2, 6), 0, 1, 4, 5)};
+    UNROLL for (int k = 0; k < 3; k++) {
+      sum += (column[k] << 24 >> 24) + (column[k] << 16 >> 24) + (column[k] << 8 >> 24);
+      *(FourInts *)(w + k * BLOCK + i) = column[k];
+    }
+    if (at->start)
+      begin = *(const FourInts *)(at->start + c);
+    *(FourInts *)(start + i) = begin - sum * x_zero;
+  }
+}
+#endif
+
 /* pack_block; library code knows the window and the weights that most networks have. */
 INLINE bool pack_any_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
                            const GlowDotLanesPtrs *at, int64_t first, int32_t x_zero) {
+#if DOT_FOURS && GLOW_VL == 16
+  if (has_threes(p)) {
+    pack_threes(p, w, start, at, first, x_zero);
+    return true;
+  }
+#endif
 #ifdef GLOW_LIBRARY
   if (p->kh == 3 && p->kw == 3 && p->wh == 3 && p->ww == 1 && p->w_signed && !p->w_zeros) {
     GlowDotLanesParams fixed = *p;
@@ -472,6 +525,29 @@ INLINE bool pack_any_block(const GlowDotLanesParams *p, int32_t *w, int32_t *sta
   return pack_block(p, w, start, at, first, x_zero);
 }
 
+/* number_of for four channels. */
+INLINE FourFloats numbers_of(const float *list, int64_t listed, int64_t i, int64_t otherwise) {
+  if (list && listed > 1)
+    return *(const FourFloats *)(list + i);
+  return (FourFloats){0} + number_of(list, listed, i, otherwise);
+}
+
+/* The factors and terms of a whole block from channel `first` on, as narrow_fits. */
+INLINE bool pack_whole_numbers(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at,
+                               float *scale, float *bias, int64_t first) {
+  const GlowNarrowNumbers *n = (const GlowNarrowNumbers *)at->numbers;
+  FourInts fit = (FourInts){0} == 0;
+  ROLLED for (int64_t i = 0; i < BLOCK; i += 4) {
+    const int64_t c = first + lane_channel(i / GLOW_VL, i % GLOW_VL);
+    const FourFloats s = numbers_of(at->scale, p->scales, c, n->scale);
+    const FourFloats b = numbers_of(at->bias, p->biases, c, n->shift);
+    *(FourFloats *)(scale + i) = s;
+    *(FourFloats *)(bias + i) = b;
+    fit &= (FourInts)NARROW_FITS(s, b);
+  }
+  return __builtin_reduce_and(fit) != 0;
+}
+
 /* The factors and terms of a block. Whether all fit. */
 INLINE bool pack_block_numbers(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at,
                                char *scratch, int64_t block) {
@@ -480,6 +556,8 @@ INLINE bool pack_block_numbers(const GlowDotLanesParams *p, const GlowDotLanesPt
   float *bias = (float *)(void *)(scratch + p->bias_at) + block * BLOCK;
   const int64_t first = first_channel(p, block);
   bool fit = true;
+  if (p->channels >= BLOCK)
+    return pack_whole_numbers(p, at, scale, bias, first);
   ROLLED for (int64_t i = 0; i < BLOCK; i++) {
     const int64_t c = lane_channel(i / GLOW_VL, i % GLOW_VL);
     const bool has = c < block_channels(p);

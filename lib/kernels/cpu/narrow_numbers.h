@@ -48,10 +48,9 @@ NARROW_APART bool narrow_finite(const float *v, int64_t count) {
 }
 
 /* Whether a factor and a term are so small that results fit in i32 when they are rounded. */
-INLINE bool narrow_fits(float scale, float bias) {
-  const float most = 0x1p29f;
-  return scale > -0.25f && scale < 0.25f && bias > -most && bias < most;
-}
+#define NARROW_FITS(scale, bias)                                                                   \
+  (((scale) > -0.25f) & ((scale) < 0.25f) & ((bias) > -0x1p29f) & ((bias) < 0x1p29f))
+INLINE bool narrow_fits(float scale, float bias) { return NARROW_FITS(scale, bias); }
 
 /* A limit as a byte: rounded, moved by `offset`, within [0, 255]. */
 INLINE uint8_t narrow_limit(float limit, int32_t offset) {
