@@ -10,7 +10,7 @@
 #define GLOW_MAX_ELEMENTS (INT64_C(1) << 40)
 #define GLOW_MAX_NAME 4096                      /* bytes in one name */
 #define GLOW_MAX_TEXT (UINT32_MAX - (1u << 24)) /* bytes of a text before its payload */
-#define GLOW_MAX_BLOCK 65536                    /* product of the block sizes of a layout */
+#define GLOW_MAX_BLOCK (1 << 22)                /* product of the block sizes of a layout */
 #define GLOW_MAX_PIXELS (INT64_C(1) << 26)
 #define GLOW_MAX_PROTO_DEPTH 64           /* nested ONNX messages */
 #define GLOW_MAX_PROTO_ATTRIBUTES 256     /* of one ONNX node */

@@ -44,7 +44,7 @@ static bool parse_block(const char *text, size_t length, size_t *at, GlowLayout 
   }
   *product *= size ? size : 1;
   if (size < 2 || size > GLOW_MAX_BLOCK || *product > GLOW_MAX_BLOCK) {
-    *error = "a layout's block sizes are at least 2, and their product at most 65536";
+    *error = "a layout's block sizes are at least 2, and their product at most 4194304";
     return false;
   }
   const char *axis = memchr(text, text[*at] - 'a' + 'A', l->rank);

@@ -70,6 +70,13 @@ static uint32_t lane_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *
   return 1;
 }
 
+/* Whether a panel of 16 columns, with as many rows as steps of up to 64 fill, can be blocks of a
+ * layout. */
+static bool has_panels(int64_t rows) {
+  enum { COLUMNS = 16, STEP = 64 };
+  return (rows + STEP - 1) / STEP * STEP <= GLOW_MAX_BLOCK / COLUMNS;
+}
+
 /* The filter in panels of 16 for steps of four channels. In the order NCHW all channels of a map
  * are one block, but those of an input of a few, which is copied anyway. */
 static uint32_t narrow_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices,
@@ -85,6 +92,8 @@ static uint32_t narrow_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice
   if (x->rank != 4 || w->kind != GLOW_KIND_I8 || w->quantized)
     return stays_plain(why, "it has a filter that is not of i8, or not two spatial axes");
   int64_t in = w->dims[last ? 3 : 1].size, out = w->dims[0].size;
+  if (!has_panels(in) || !has_panels(out))
+    return stays_plain(why, "it has too many channels");
   if (m->group > 1 && in == 1 && out == (int64_t)m->group && glow_type_elements(y) > 0)
     return lane_choices(isa, n, choices, why);
   if (m->group > 1)
@@ -113,6 +122,8 @@ static uint32_t bf16_choices(GlowContext *ctx, const GlowIsa *isa, const GlowNod
   int64_t in = w->dims[1].size;
   if (w->kind != GLOW_KIND_BFLOAT16 || (!pair && w->dims[0].size % GLOW_CONV_BLOCK))
     return stays_plain(why, "its filters are not of bfloat16, or fill no whole blocks of 16");
+  if (!has_panels(in))
+    return stays_plain(why, "it has too many channels");
   choices[0] = (GlowChoice){.out = glow_kernel_layout(ctx, k, "y", 0, isa, 0),
                             .packed = 1u << GLOW_CONVOLUTION_IN_W};
   if (in >= CHANNELS)
@@ -165,7 +176,8 @@ static uint32_t product_choices(const GlowIsa *isa, const GlowNode *n, GlowChoic
   const bool bf16 = !direct && b->kind == GLOW_KIND_BFLOAT16;
   const bool plain = direct && glow_node_in(n, GLOW_MAT_MUL_IN_A)->type->kind == GLOW_KIND_FLOAT;
   if (!glow_type_is_static(b) || b->rank != 2 || !(plain || narrow || bf16) ||
-      (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)))
+      (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)) ||
+      (!plain && !has_panels(b->dims[0].size)))
     return 0;
   GlowContext *ctx = n->block->module->ctx;
   choices[0] = (GlowChoice){.packed = 1u << GLOW_MAT_MUL_IN_B};
@@ -203,7 +215,7 @@ bool glow_cpu_product_stores(const GlowIsa *isa, const GlowNode *n, GlowKind kin
 static uint32_t dot_choices(const GlowIsa *isa, const GlowNode *n, GlowChoice *choices) {
   const GlowType *b = glow_node_in(n, GLOW_MAT_MUL_INTEGER_IN_B)->type;
   if (!glow_type_is_static(b) || b->rank != 2 ||
-      (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)))
+      (!b->layout && (b->dims[0].size < 2 || b->dims[1].size < 2)) || !has_panels(b->dims[0].size))
     return 0;
   int64_t groups = (b->dims[0].size + 63) / 64 * 16;
   choices[0] = (GlowChoice){.packed = 1u << GLOW_MAT_MUL_INTEGER_IN_B};
@@ -220,7 +232,8 @@ static uint32_t few_bits_choices(const GlowIsa *isa, const GlowNode *n, GlowChoi
     const GlowType *t = glow_node_in(n, i) ? glow_node_in(n, i)->type : NULL;
     if (!t)
       continue;
-    if (!glow_type_is_static(t) || t->dims[0].size < 2 || t->dims[1].size < 2)
+    if (!glow_type_is_static(t) || t->dims[0].size < 2 || t->dims[1].size < 2 ||
+        !has_panels(t->dims[0].size))
       return 0;
     choices[0].packed |= 1u << i;
     choices[0].in[i] = glow_kernel_layout(n->block->module->ctx, glow_find_few_bits(), "w", 0, isa,
