@@ -20,7 +20,8 @@ enum {
  * k, 0 for float and 1 for double: GLOW_BODY_PAIRS + (k * GLOW_PAIR_FIRST + first) *
  * GLOW_PAIR_SECOND + second. Behind them: a b + c d and a b - c d of floats, the cube of a float in
  * double, as floats the sum of three doubles and a + b c + d of doubles, the product of an i32 as a
- * float and a float, as it is or quantized, and e^(a - b) of floats. */
+ * float and a float, as it is or quantized, e^(a - b) of floats, and indices from the end: of i64, a
+ * where it is not negative, else a + b or a - b. */
 enum { GLOW_PAIR_ADD, GLOW_PAIR_SUB, GLOW_PAIR_MUL, GLOW_PAIR_FIRST };
 enum { GLOW_PAIR_FROM = GLOW_PAIR_FIRST, GLOW_PAIR_DIV, GLOW_PAIR_SECOND };
 enum {
@@ -32,7 +33,9 @@ enum {
   GLOW_BODY_SCALE,
   GLOW_BODY_SCALE_I8,
   GLOW_BODY_SCALE_U8,
-  GLOW_BODY_EXP_DIFFERENCE
+  GLOW_BODY_EXP_DIFFERENCE,
+  GLOW_BODY_WRAP_ADD,
+  GLOW_BODY_WRAP_SUB
 };
 
 /* The steps of floats that a short row takes without a call. Behind those with a name of their own:

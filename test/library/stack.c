@@ -300,10 +300,38 @@ static void put_sum(Program *p) {
   put(p, "      %%3 = Cast(%%2) {to = float} : float<>\n      yield %%3\n    }\n");
 }
 
+/* An exponential of a difference, which something else reads at times. */
+static void put_exponential(Program *p) {
+  const Shape y = draw_result(p, GLOW_KIND_FLOAT), m = draw_operand(p, &y, GLOW_KIND_FLOAT);
+  put(p, "  stack @out @v%d", declare(p, &y));
+  put(p, ", @in @v%d, @in @v%d {", declare(p, &y), declare(p, &m));
+  put_shards(p);
+  put(p, "    ^body(%%x : float<>, %%m : float<>) = {\n");
+  put(p, "      %%0 = Sub(%s) : float<>\n", draw(p, 2) ? "%x, %m" : "%m, %x");
+  put(p, "      %%1 = Exp(%%0) : float<>\n");
+  put(p, "      %%2 = Mul(%%1, %s) : float<>\n", draw(p, 3) ? "%m" : "%0");
+  put(p, "      yield %s\n    }\n", draw(p, 2) ? "%1" : "%2");
+}
+
+/* Indices from the end, or what is nearly so: another number than 0, or another value. */
+static void put_wrap(Program *p) {
+  const Shape y = draw_result(p, GLOW_KIND_I64), n = draw_operand(p, &y, GLOW_KIND_I64);
+  put(p, "  stack @out @v%d", declare(p, &y));
+  put(p, ", @in @v%d, @in @v%d {", declare(p, &y), declare(p, &n));
+  put_shards(p);
+  put(p, "    ^body(%%x : i64<>, %%n : i64<>) = {\n");
+  put(p, "      %%zero = Splat() {value = %s} : i64<>\n", draw(p, 4) ? "0" : "3");
+  put(p, "      %%0 = Less(%s, %%zero) : bool<>\n", draw(p, 4) ? "%x" : "%n");
+  put(p, "      %%1 = %s(%%x, %%n) : i64<>\n", draw(p, 2) ? "Add" : "Sub");
+  put(p, "      %%2 = Where(%%0, %%1, %s) : i64<>\n", draw(p, 4) ? "%x" : "%n");
+  put(p, "      yield %%2\n    }\n");
+}
+
 void case_stack(Program *p) {
-  static Case *const cases[] = {put_stack,    put_cast,     put_quantize, put_linear,  put_pair,
-                                put_scale,    put_products, put_cube,     put_sum,     put_cell,
-                                put_operator, put_operator, put_operator, put_operator};
+  static Case *const cases[] = {put_stack,    put_cast,     put_quantize,    put_linear,
+                                put_pair,     put_scale,    put_products,    put_cube,
+                                put_sum,      put_cell,     put_exponential, put_wrap,
+                                put_operator, put_operator, put_operator,    put_operator};
   cases[draw(p, sizeof cases / sizeof *cases)](p);
 }
 

@@ -2,6 +2,8 @@
  * call runs where its operands lie. */
 #include "backend/cpu/pairs.h"
 
+#include <string.h>
+
 #include "backend/cpu/lanes.h"
 #include "kernels/body.h"
 #include "ops/op.h"
@@ -105,6 +107,39 @@ static bool join_difference(Pairing *p, uint32_t k) {
     return false;
   become(p, k, GLOW_BODY_EXP_DIFFERENCE, p->body->calls[first].ins, 2);
   p->left_out[first] = true;
+  return true;
+}
+
+/* Whether a value is the constant 0 of i64. */
+static bool is_zero(const GlowBody *body, uint32_t v) {
+  const GlowLaneCall *c = v < body->nparams ? NULL : &body->calls[v - body->nparams];
+  int64_t number;
+  if (!c || c->lane || c->bytes < sizeof number)
+    return false;
+  memcpy(&number, c->members, sizeof number);
+  return !number;
+}
+
+/* Makes one call of call k, if it chooses x + n or x - n where x, an i64, is negative, and x
+ * where it is not. */
+static bool join_wrap(Pairing *p, uint32_t k) {
+  const GlowBody *body = p->body;
+  const GlowLaneCall *c = &body->calls[k];
+  if (c->lane != glow_op_desc[GLOW_OP_WHERE].lanes[GLOW_KIND_U64] || /* by size */
+      body->kinds[body->nparams + k] != GLOW_KIND_I64)
+    return false;
+  const uint32_t less = call_of(p, c->ins[0], 1), far = call_of(p, c->ins[1], 1), x = c->ins[2];
+  if (less == UINT32_MAX || far == UINT32_MAX)
+    return false;
+  const GlowLaneCall *test = &body->calls[less], *moved = &body->calls[far];
+  const int how = arithmetic_of(moved, GLOW_KIND_I64);
+  if (test->lane != glow_op_desc[GLOW_OP_LESS].lanes[GLOW_KIND_I64] || test->ins[0] != x ||
+      !is_zero(body, test->ins[1]) || moved->ins[0] != x ||
+      (how != GLOW_PAIR_ADD && how != GLOW_PAIR_SUB))
+    return false;
+  become(p, k, how == GLOW_PAIR_ADD ? GLOW_BODY_WRAP_ADD : GLOW_BODY_WRAP_SUB,
+         (uint32_t[]){x, moved->ins[1]}, 2);
+  p->left_out[less] = p->left_out[far] = true;
   return true;
 }
 
@@ -223,7 +258,8 @@ GlowBody glow_pair_calls(GlowArena *arena, const GlowBody *body) {
     if (!left_out[k])
       join_scale(&p, k);
   for (uint32_t k = 0; k < body->ncalls; k++)
-    if (calls[k].lane && !left_out[k] && !join_products(&p, k) && !join_difference(&p, k))
+    if (calls[k].lane && !left_out[k] && !join_products(&p, k) && !join_difference(&p, k) &&
+        !join_wrap(&p, k))
       pair_call(&p, k);
   to.ncalls = 0;
   for (uint32_t v = 0; v < values; v++) {

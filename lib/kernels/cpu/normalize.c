@@ -85,25 +85,35 @@ INLINE void scale(const float *x, float *y, int64_t n, float mean, float inverse
   }
 }
 
+#define EACH_ROW                                                                                   \
+  _Pragma("clang loop vectorize(enable) interleave(disable)") for (int r = 0; r < N; r++)
+
 /* The number of a row, or what changes nothing. */
 INLINE float of_row(const float *v, int64_t period, int64_t row, float absent) {
   return period ? v[row % period] : absent;
 }
 
+/* What N rows are multiplied by, but for their factors. */
+INLINE void invert(const GlowNormalizeParams *p, const float *variance, float *inverse, int N) {
+  const float epsilon = glow_float_from_bits((uint32_t)p->epsilon);
+  if (p->outside)
+    EACH_ROW inverse[r] = 1.0f / (glow_sqrtf(variance[r]) + epsilon);
+  else
+    EACH_ROW inverse[r] = 1.0f / glow_sqrtf(variance[r] + epsilon);
+}
+
 INLINE void rows(const GlowNormalizeParams *p, const GlowNormalizePtrs *at, int64_t row, int N) {
   const int64_t n = p->n;
-  const float epsilon = glow_float_from_bits((uint32_t)p->epsilon);
   const float *x = at->x + row * n;
-  float mean[GROUP] = {0}, variance[GROUP];
+  float mean[GROUP] = {0}, variance[GROUP], inverses[GROUP];
   if (p->centered)
     means(x, n, mean, N);
   variances(x, n, mean, variance, N);
+  invert(p, variance, inverses, N);
   ROLLED for (int r = 0; r < N; r++) {
     const float s = of_row(at->scale, p->scales, row + r, 1.0f);
     const float b = of_row(at->bias, p->biases, row + r, -0.0f);
-    float *y = at->y + (row + r) * n;
-    float inverse = p->outside ? glow_sqrtf(variance[r]) + epsilon : variance[r] + epsilon;
-    inverse = 1.0f / (p->outside ? inverse : glow_sqrtf(inverse));
+    float *y = at->y + (row + r) * n, inverse = inverses[r];
     inverse = p->factors ? inverse * at->factor[(row + r) % p->factors] : inverse;
     if (p->scale_columns && p->bias_columns)
       scale(x + r * n, y, n, mean[r], inverse, s, at->scale, b, at->bias);
@@ -111,8 +121,10 @@ INLINE void rows(const GlowNormalizeParams *p, const GlowNormalizePtrs *at, int6
       scale(x + r * n, y, n, mean[r], inverse, s, at->scale, b, (const float *)0);
     else if (p->bias_columns)
       scale(x + r * n, y, n, mean[r], inverse, s, (const float *)0, b, at->bias);
-    else
+    else if (p->scales || p->biases)
       scale(x + r * n, y, n, mean[r], inverse, s, (const float *)0, b, (const float *)0);
+    else
+      scale(x + r * n, y, n, mean[r], inverse, 1.0f, (const float *)0, -0.0f, (const float *)0);
   }
 }
 

@@ -99,9 +99,19 @@ INLINE void exp_difference(float *r, const float *a, const float *b) {
 GLOW_BLOCK(exp_difference, 2, BLOCK_ROW(float, 0) BLOCK_ROW(float, 1),
            exp_difference(BLOCK_OUT(float), BLOCK_IN(float, 0), BLOCK_IN(float, 1)))
 
+#define WRAP(name, op)                                                                             \
+  INLINE void wrap_##name(int64_t *restrict r, const int64_t *restrict a,                          \
+                          const int64_t *restrict b) {                                             \
+    GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = a[l] < 0 ? a[l] op b[l] : a[l];            \
+  }                                                                                                \
+  GLOW_BLOCK(wrap_##name, 2, BLOCK_ROW(int64_t, 0) BLOCK_ROW(int64_t, 1),                          \
+             wrap_##name(BLOCK_OUT(int64_t), BLOCK_IN(int64_t, 0), BLOCK_IN(int64_t, 1)))
+WRAP(add, +)
+WRAP(sub, -)
+
 #define NAME(T, first, second) glow_block_pair_##first##_##second##_##T,
 GlowBlockFn *const glow_pair_blocks[] = {
     FIRSTS(NAME, float) FIRSTS(NAME, double) glow_block_add_products, glow_block_sub_products,
     glow_block_cube, glow_block_narrow_sum, glow_block_narrow_product,
     glow_block_scale, glow_block_scale_quantize_i8, glow_block_scale_quantize_u8,
-    glow_block_exp_difference};
+    glow_block_exp_difference, glow_block_wrap_add, glow_block_wrap_sub};
