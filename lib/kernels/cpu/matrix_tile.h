@@ -4,7 +4,7 @@
 #define GLOW_KERNELS_CPU_MATRIX_TILE_H
 
 #include "kernels/kernels.h"
-#include "parts.h"
+#include "part.h"
 
 #define PANEL (GLOW_TILE_VECTORS * GLOW_VL) /* columns of B that a tile takes */
 

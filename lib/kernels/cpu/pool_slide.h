@@ -11,7 +11,7 @@
 #ifndef GLOW_KERNELS_CPU_POOL_SLIDE_H
 #define GLOW_KERNELS_CPU_POOL_SLIDE_H
 
-#include "parts.h"
+#include "part.h"
 #include "pool_window.h"
 
 #if GLOW_VL == 4
