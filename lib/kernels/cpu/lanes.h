@@ -28,8 +28,9 @@
 #ifdef GLOW_LIBRARY
 #include "kernels/library.h"
 /* `count` operands. They are copied, since a result of bytes may alias anything. `begin` may
- * return; rows: a BLOCK_ROW for each of them. */
-#define BLOCK_FUNCTION(name, count, begin, rows_of, call)                                          \
+ * return; front: whether there is a loop for a last operand that alone does not vary; rows: a
+ * BLOCK_ROW for each operand. */
+#define BLOCK_FUNCTION(name, count, begin, front, rows_of, call)                                   \
   GlowBlockFn glow_block_##name;                                                                   \
   void glow_block_##name(const void *members, int64_t rows, int64_t width, char *result,           \
                          int64_t next, const GlowBlockOperand *const *operands) {                  \
@@ -37,9 +38,9 @@
     const int64_t last = width - GLOW_VL;                                                          \
     GlowBlockOperand in[COUNT];                                                                    \
     UNROLL for (int i = 0; i < COUNT; i++) in[i] = *operands[i];                                   \
-    begin BLOCK_FORMS(rows_of, call)                                                               \
+    begin BLOCK_FORMS(front, rows_of, call)                                                        \
   }
-#define GLOW_BLOCK(name, count, rows_of, call) BLOCK_FUNCTION(name, count, , rows_of, call)
+#define GLOW_BLOCK(name, count, rows_of, call) BLOCK_FUNCTION(name, count, , true, rows_of, call)
 /* What a row of operand i is read from: its elements, or copies of the one that all of them are, 0
  * if it is absent. A single operand has elements. Where a loop knows that an operand does not vary,
  * its copies are a register. */
@@ -87,7 +88,7 @@ enum { BLOCK_HAS_FORMS = 1 };
 enum { BLOCK_HAS_FORMS = 0 };
 #endif
 #define BLOCK_VARY(i, which) UNROLL for (int i = 0; i < COUNT; i++) in[i].varies = (which) ? -1 : 0;
-#define BLOCK_FORMS(rows_of, call)                                                                 \
+#define BLOCK_FORMS(has_front, rows_of, call)                                                      \
   int64_t others = ~in[0].varies, all = in[0].varies, front = all & ~in[COUNT - 1].varies;         \
   UNROLL for (int i = 1; i < COUNT; i++) others |= in[i].varies;                                   \
   UNROLL for (int i = 1; i < COUNT; i++) all &= in[i].varies;                                      \
@@ -101,7 +102,7 @@ enum { BLOCK_HAS_FORMS = 0 };
   } else if (BLOCK_HAS_FORMS && COUNT > 1 && all && width % GLOW_VL == 0) {                        \
     BLOCK_VARY(i, 1)                                                                               \
     BLOCK_REGISTERS(rows_of, call)                                                                 \
-  } else if (COUNT > 2 && front && width % GLOW_VL == 0) {                                         \
+  } else if ((has_front) && COUNT > 2 && front && width % GLOW_VL == 0) {                          \
     BLOCK_VARY(i, i < COUNT - 1)                                                                   \
     BLOCK_REGISTERS(rows_of, call)                                                                 \
   } else {                                                                                         \
@@ -123,7 +124,7 @@ enum { BLOCK_COLUMNS = 4 };
         })                                                                                         \
         return;                                                                                    \
       },                                                                                           \
-      rows_of, call)
+      true, rows_of, call)
 /* column##i: what a column reads of a row of operand i, which is at down##i. */
 #define BLOCK_COLUMN(T, i)                                                                         \
   T column##i[GLOW_VL];                                                                            \
