@@ -517,28 +517,40 @@ INLINE void take_apart(const Apart *how, const float *x, GlowVec *v) {
   v[2] = ODD(even, other[0]), v[3] = ODD(odd, other[1]);
 }
 
+/* Joins row r of plane i of the windows that begin at `from` to `all`, and to what register_apart
+ * says. */
+INLINE GlowVec join_apart(const GlowPoolParams *q, const Apart *how, const float *from, int64_t i,
+                          int64_t r, GlowVec all, GlowVecI *seen, GlowVecI *place) {
+  const What what = how->what;
+  GlowVec v[4];
+  take_apart(how, from + i * q->xs[0] + r * q->xs[1], v);
+  UNROLL for (int k = 0; k < how->side; k++) {
+    if (what == ARG) {
+      const GlowVecI above = ~(v[k] <= all) & (all == all);
+      *place = ((int32_t)((i * q->in[1] + r) * q->in[2] + k) & above) | (*place & ~above);
+    } else if (what == MAX && !how->nan) {
+      *seen |= v[k] != v[k];
+    }
+    all = what != MAX && what != ARG ? all + magnitude(what, v[k])
+                                     : join(what == ARG || how->nan ? TOP : LARGER, all, v[k]);
+  }
+  return all;
+}
+
 /* A register of results, whose windows begin at `from`. *place becomes where maxima stand, relative
  * to the first element of the first window less their own distance from it. */
 INLINE GlowVec register_apart(const GlowPoolParams *q, const Apart *how, const float *from,
                               GlowVecI *seen, GlowVecI *place) {
   const What what = how->what;
-  const bool max = what == MAX || what == ARG;
-  GlowVec all = vec_splat(max ? -__builtin_inff() : 0);
-  UNROLL for (int i = 0; i < 2; i++) UNROLL for (int r = 0; r < 2; r++) {
-    GlowVec v[4];
-    if (i >= how->planes || r >= how->rows)
-      continue;
-    take_apart(how, from + i * q->xs[0] + r * q->xs[1], v);
-    UNROLL for (int k = 0; k < how->side; k++) {
-      if (what == ARG) {
-        const GlowVecI above = ~(v[k] <= all) & (all == all);
-        *place = ((int32_t)((i * q->in[1] + r) * q->in[2] + k) & above) | (*place & ~above);
-      } else if (max && !how->nan) {
-        *seen |= v[k] != v[k];
-      }
-      all = !max ? all + magnitude(what, v[k])
-                 : join(what == ARG || how->nan ? TOP : LARGER, all, v[k]);
+  GlowVec all = vec_splat(what == MAX || what == ARG ? -__builtin_inff() : 0);
+  if (how->inside) {
+    UNROLL for (int i = 0; i < 2; i++) UNROLL for (int r = 0; r < 2; r++) {
+      if (i < how->planes && r < how->rows)
+        all = join_apart(q, how, from, i, r, all, seen, place);
     }
+  } else {
+    ROLLED for (int64_t i = 0; i < how->planes; i++) ROLLED for (int64_t r = 0; r < how->rows; r++)
+        all = join_apart(q, how, from, i, r, all, seen, place);
   }
   if (what == MEAN)
     return all * vec_splat(1 / (float)(how->planes * how->rows * how->side)); /* exact */
@@ -636,7 +648,8 @@ INLINE GlowPoolParams joined_planes(const GlowPoolParams *q) {
   return all;
 }
 
-/* Lanes in which there is a NaN, unless `nan`. */
+/* Lanes in which there is a NaN. With `nan`, and where registers may not be whole, maxima are those
+ * that a NaN is part of. */
 INLINE GlowVecI windows_apart(const GlowPoolParams *q, What what, bool nan, float *y, int64_t *at,
                               const float *x, int64_t begin, int64_t end) {
   const int64_t planes = q->kernel[0], lines = q->kernel[1], side = q->kernel[2];
@@ -665,9 +678,9 @@ INLINE GlowVecI windows_apart(const GlowPoolParams *q, What what, bool nan, floa
     if (inside)
       seen |= rows_inside(what, q, &r);
     else if (side == 4)
-      seen |= rows_apart(q, (Apart){what, nan, false, 1, 1, 4, x_end, limit}, r);
+      seen |= rows_apart(q, (Apart){what, true, false, 1, 1, 4, x_end, limit}, r);
     else
-      seen |= rows_apart(q, (Apart){what, nan, false, planes, lines, 2, x_end, limit}, r);
+      seen |= rows_apart(q, (Apart){what, true, false, planes, lines, 2, x_end, limit}, r);
     count = r.count;
     units = r.groups * count;
     w.place[0] += r.groups - 1;
@@ -730,9 +743,14 @@ INLINE void pool(const GlowPoolRowsParams *params, What what, float *y, int64_t 
   const GlowPoolParams *q = &p->pool;
   if (are_apart(q)) {
     const GlowPoolParams joined = joined_planes(q);
-    const GlowVecI seen = windows_apart(&joined, what, false, y, at, x, begin, end);
-    if (what == MAX && __builtin_reduce_or(seen) != 0)
-      windows_apart(&joined, what, true, y, at, x, begin, end);
+    bool nan = false, again;
+    ROLLED do {
+      const GlowVecI seen = windows_apart(&joined, what, nan, y, at, x, begin, end);
+      again = what == MAX && !nan && __builtin_reduce_or(seen) != 0;
+      nan = true;
+    }
+    while (again)
+      ;
     return;
   }
   int64_t side;

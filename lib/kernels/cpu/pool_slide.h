@@ -249,9 +249,9 @@ INLINE void slide_planes(const Slide *s, bool mean, int side, int stride) {
       if (stride == 2) {
         if (t.inside ? slide_by_two(s, &t, false, true, easy)
                      : slide_by_two(s, &t, false, false, easy))
-          slide_by_two(s, &t, true, false, easy);
+          slide_by_two(s, &t, true, false, 0);
       } else if (slide_stripe(s, &t, (SlideHow){mean, false, side}, easy)) {
-        slide_stripe(s, &t, (SlideHow){mean, true, side}, easy);
+        slide_stripe(s, &t, (SlideHow){mean, true, side}, 0);
       }
     }
   }
