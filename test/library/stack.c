@@ -331,7 +331,8 @@ void case_stack(Program *p) {
   static Case *const cases[] = {put_stack,    put_cast,     put_quantize,    put_linear,
                                 put_pair,     put_scale,    put_products,    put_cube,
                                 put_sum,      put_cell,     put_exponential, put_wrap,
-                                put_operator, put_operator, put_operator,    put_operator};
+                                put_operator, put_operator, put_operator,    put_operator,
+                                put_operator};
   cases[draw(p, sizeof cases / sizeof *cases)](p);
 }
 
