@@ -336,7 +336,7 @@ static void test_layouts(GlowContext *ctx) {
                                     "NCHW1c",
                                     "NCHH",
                                     "NCHW16C",
-                                    "NCHW70000c",
+                                    "NCHW4194305c",
                                     "NCHW16c16n16h16w16c",
                                     "nchw",
                                     "NCHW016c",
