@@ -220,7 +220,7 @@ static void check_kernels(const GlowIsa *isa, const Options *o) {
   unsigned lanes = count_used(s.counts.lanes + 1, MOST_LANES - 1);
   if (whole) {
     check_tiles(isa, &s.counts);
-    EXPECT(o->without || lanes * 10 > glow_lane_count * 9, "only %u functions of lanes ran", lanes);
+    EXPECT(o->nwithout || lanes * 10 > glow_lane_count * 9, "only %u functions of lanes ran", lanes);
   }
   printf("%s: each kernel on %u random shapes at least; %u tiles and %u functions of lanes ran\n",
          isa->name, least, count_used(s.counts.tiles, MOST_TILES), lanes);
