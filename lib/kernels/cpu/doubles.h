@@ -2,6 +2,7 @@
 #ifndef GLOW_KERNELS_CPU_DOUBLES_H
 #define GLOW_KERNELS_CPU_DOUBLES_H
 
+#include "num/bits.h"
 #include "vector.h"
 
 enum { LANES = GLOW_VL / 2 };
@@ -24,5 +25,8 @@ INLINE Doubles doubles_fma(Doubles a, Doubles b, Doubles c) {
   return r;
 #endif
 }
+
+/* An integer that a double holds, below 2^31 in size: the last bits of its sum with 1.5 * 2^52. */
+INLINE int32_t whole_of(double v) { return (int32_t)(uint32_t)glow_double_bits(v + 0x1.8p52); }
 
 #endif

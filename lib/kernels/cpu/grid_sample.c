@@ -34,19 +34,20 @@ INLINE double reflect(double v, double low, double high) {
   const double v_inside = v < low || v > high ? turned : v;
   return range <= 0 || !(glow_fabs(v) < 0x1p52) ? low : v_inside;
 }
-/* Of 16 places; what all of them have in common is asked outside of the loops over them. */
+/* Of 16 places, whole numbers; what all of them have in common is asked outside of the loops over
+ * them. */
 INLINE void elements_at(const GlowGridParams *p, const double *places, double shift, double n,
                         int32_t *restrict to) {
   const double edge = p->align ? 0 : 0.5;
   double i[16];
   LANES16 i[l] = places[l] + shift;
   if (p->padding == GLOW_GRID_PAD_ZEROS) {
-    LANES16 to[l] = (int32_t)(i[l] >= 0 && i[l] < n ? i[l] : -1);
+    LANES16 to[l] = whole_of(i[l] >= 0 && i[l] < n ? i[l] : -1);
     return;
   }
   if (p->padding == GLOW_GRID_PAD_REFLECTION)
     LANES16 i[l] = reflect(i[l], -edge, n - 1 + edge);
-  LANES16 to[l] = (int32_t)clamp(i[l], 0, n - 1);
+  LANES16 to[l] = whole_of(clamp(i[l], 0, n - 1));
 }
 INLINE void places_on(const GlowGridParams *p, const double *v, double size, double *restrict to) {
   const double edge = p->align ? 0 : 0.5, low = -edge, high = size - 1 + edge;
