@@ -264,6 +264,13 @@ static void put_cube(Program *p) {
   put(p, "      %%5 = Sub(%%4, %%s) : float<>\n      yield %%5\n    }\n");
 }
 
+/* A stack with two operands, up to its body. */
+static void begin_stack(Program *p, const Shape *y, const Shape *a, const Shape *b) {
+  put(p, "  stack @out @v%d", declare(p, y));
+  put(p, ", @in @v%d, @in @v%d {", declare(p, a), declare(p, b));
+  put_shards(p);
+}
+
 /* What sums of bytes become: floats, times a scale, or quantized. */
 static void put_scale(Program *p) {
   static const GlowKind kinds[] = {GLOW_KIND_FLOAT, GLOW_KIND_I8, GLOW_KIND_U8, GLOW_KIND_I16};
@@ -272,9 +279,7 @@ static void put_scale(Program *p) {
   const bool plain = y.kind == GLOW_KIND_FLOAT;
   if (!plain)
     y.quantized = "S:0.05 O:3";
-  put(p, "  stack @out @v%d", declare(p, &y));
-  put(p, ", @in @v%d, @in @v%d {", declare(p, &x), declare(p, &s));
-  put_shards(p);
+  begin_stack(p, &y, &x, &s);
   put(p, "    ^body(%%a : i32<>, %%s : float<>) = {\n"
          "      %%0 = Cast(%%a) {to = float} : float<>\n");
   put(p, "      %%1 = Mul(%s) : float<>\n", draw(p, 2) ? "%0, %s" : "%s, %0");
@@ -303,9 +308,7 @@ static void put_sum(Program *p) {
 /* An exponential of a difference, which something else reads at times. */
 static void put_exponential(Program *p) {
   const Shape y = draw_result(p, GLOW_KIND_FLOAT), m = draw_operand(p, &y, GLOW_KIND_FLOAT);
-  put(p, "  stack @out @v%d", declare(p, &y));
-  put(p, ", @in @v%d, @in @v%d {", declare(p, &y), declare(p, &m));
-  put_shards(p);
+  begin_stack(p, &y, &y, &m);
   put(p, "    ^body(%%x : float<>, %%m : float<>) = {\n");
   put(p, "      %%0 = Sub(%s) : float<>\n", draw(p, 2) ? "%x, %m" : "%m, %x");
   put(p, "      %%1 = Exp(%%0) : float<>\n");
@@ -316,9 +319,7 @@ static void put_exponential(Program *p) {
 /* Indices from the end, or what is nearly so: another number than 0, or another value. */
 static void put_wrap(Program *p) {
   const Shape y = draw_result(p, GLOW_KIND_I64), n = draw_operand(p, &y, GLOW_KIND_I64);
-  put(p, "  stack @out @v%d", declare(p, &y));
-  put(p, ", @in @v%d, @in @v%d {", declare(p, &y), declare(p, &n));
-  put_shards(p);
+  begin_stack(p, &y, &y, &n);
   put(p, "    ^body(%%x : i64<>, %%n : i64<>) = {\n");
   put(p, "      %%zero = Splat() {value = %s} : i64<>\n", draw(p, 4) ? "0" : "3");
   put(p, "      %%0 = Less(%s, %%zero) : bool<>\n", draw(p, 4) ? "%x" : "%n");

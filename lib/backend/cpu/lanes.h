@@ -49,8 +49,8 @@ typedef struct GlowLaneNumbers {
   uint32_t lane; /* the function that has them as its last operands; 0: the call is a constant */
 } GlowLaneNumbers;
 
-/* The numbers of a call from values of kind `from` to those of kind `to`. None, where as operands
- * they would be slower than as constants. */
+/* The numbers of a call from values of kind `from` to those of kind `to`. None, where no function
+ * has them as operands: of kinds of more than 16 bits, and of divisors that are no usual scale. */
 GlowLaneNumbers glow_lane_numbers(const GlowLaneCall *c, GlowKind from, GlowKind to);
 
 #endif
