@@ -3,10 +3,7 @@
  * double:
  *
  *   p_last * Theta[:, :, 0] + ... + p_first * Theta[:, :, n - 1] + Theta[:, :, n]
- *
- * The last axis of the result has n elements, too few for a loop. So places along the last spatial
- * axis, if their number is known, are summed in groups: [N, H, W / g, g n], where Theta's columns
- * but the first are repeated g times. */
+ */
 #include "lower/lower.h"
 #include "ops/lower.h"
 
@@ -14,20 +11,8 @@ typedef struct Rule {
   GlowBuilder *b;
   const GlowNode *n;
   uint32_t spatial;
-  int64_t group;                     /* places that are summed together */
   GlowValue *columns[GLOW_MAX_RANK]; /* of Theta: [batch, 1, ..., spatial] */
 } Rule;
-
-enum { LOOP = 32, MOST_PLACES = 64 };
-
-/* The fewest places that fill a loop: whole vectors of it if such a number divides `width`. */
-static int64_t group_of(int64_t width, int64_t spatial) {
-  for (int whole = 1; whole >= 0; whole--)
-    for (int64_t g = 1; g <= MOST_PLACES; g++)
-      if (width > 0 && width % g == 0 && g * spatial >= LOOP && (!whole || g * spatial % LOOP == 0))
-        return g;
-  return 1;
-}
 
 static GlowValue *integer(const Rule *r, const char *what, int64_t v) {
   return glow_constant_int(r->b->module, r->n, what, v);
@@ -53,25 +38,7 @@ static bool read_theta(Rule *r) {
   shape[r->spatial + 1] = r->spatial;
   for (uint32_t k = 0; split && k <= r->spatial; k++)
     r->columns[k] = shaped(r, &split->results[k], shape, r->spatial + 2);
-  for (uint32_t a = 0; a < r->spatial + 2; a++)
-    shape[a] = a <= r->spatial ? 1 : r->group;
-  GlowValue *repeats = glow_constant_ints(b->module, r->n, "repeats", shape, r->spatial + 2);
-  for (uint32_t k = 1; split && k <= r->spatial && r->group > 1; k++)
-    r->columns[k] = r->columns[k] ? glow_then2(b, GLOW_OP_TILE, r->columns[k], repeats) : NULL;
   return split != NULL;
-}
-
-/* v, whose last axis has `spatial` elements at each place, with groups of places, or back. */
-static GlowValue *grouped(const Rule *r, GlowValue *v, bool back) {
-  const GlowTensor *size = glow_value_known(glow_node_in(r->n, GLOW_AFFINE_GRID_IN_SIZE));
-  if (r->group == 1)
-    return v;
-  int64_t shape[GLOW_MAX_RANK] = {-1}, width = glow_tensor_get_int(size, r->spatial + 1);
-  for (uint32_t a = 1; a < r->spatial; a++)
-    shape[a] = back ? glow_tensor_get_int(size, a + 1) : 1;
-  shape[r->spatial] = back ? width : width / r->group;
-  shape[r->spatial + 1] = back ? r->spatial : r->group * r->spatial;
-  return shaped(r, v, shape, r->spatial + 2);
 }
 
 /* The places along spatial axis k, [N, 1, ..., 1]. */
@@ -105,20 +72,18 @@ bool glow_lower_affine_grid(GlowBuilder *b, const GlowNode *n, GlowValue **resul
   Rule r = {.b = b, .n = n};
   if (theta->unranked || theta->dims[1].kind != GLOW_DIM_EXACT)
     return false;
-  const GlowTensor *size = glow_value_known(glow_node_in(n, GLOW_AFFINE_GRID_IN_SIZE));
   r.spatial = (uint32_t)theta->dims[1].size;
-  r.group = size ? group_of(glow_tensor_get_int(size, r.spatial + 1), r.spatial) : 1;
   if (!read_theta(&r))
     return false;
   GlowValue *y = NULL;
   for (uint32_t k = r.spatial; k-- > 0;) {
     GlowValue *p =
         glow_then2(b, GLOW_OP_MUL, places(&r, k, m->align_corners), r.columns[r.spatial - 1 - k]);
-    y = y ? glow_then2(b, GLOW_OP_ADD, y, p) : grouped(&r, p, false);
+    y = y ? glow_then2(b, GLOW_OP_ADD, y, p) : p;
     if (!y)
       return false;
   }
   y = glow_then2(b, GLOW_OP_ADD, y, r.columns[r.spatial]);
-  results[0] = grouped(&r, glow_then_cast(b, y, theta->kind), true);
+  results[0] = glow_then_cast(b, y, theta->kind);
   return results[0] != NULL;
 }

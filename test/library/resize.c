@@ -1,4 +1,4 @@
-/* Resizes along some axes of an image, and samples of a grid. */
+/* Resizes along some axes of an image, samples of a grid, and grids under affine maps. */
 #include "test/library/cases.h"
 
 static void put_resize(Program *p, GlowKind kind, const char *mode, bool antialias) {
@@ -59,4 +59,18 @@ void case_grid_nearest(Program *p) {
 void case_grid_sample(Program *p) {
   const GlowKindSet kinds = FLOATS | GLOW_KIND_BIT(GLOW_KIND_U8) | GLOW_KIND_BIT(GLOW_KIND_I8);
   put_grid_sample(p, draw_kind(p, kinds), draw(p, 2) ? "linear" : "cubic");
+}
+
+void case_affine_grid(Program *p) {
+  const int axes = draw_in(p, 2, 3);
+  Shape theta = shape(draw_kind(p, FLOATS), NULL, 3, draw_in(p, 1, 3), axes, axes + 1);
+  Shape y = {.kind = theta.kind, .rank = axes + 2, .dims = {theta.dims[0]}};
+  int sizes[5] = {theta.dims[0], draw_in(p, 1, 3)};
+  for (int a = 0; a < axes; a++)
+    sizes[a + 2] = y.dims[a + 1] = draw_in(p, 1, a == axes - 1 ? 60 : 6);
+  y.dims[axes + 1] = axes;
+  put(p, "  affine_grid @out @v%d, @in @v%d", declare(p, &y), declare(p, &theta));
+  put(p, ", @in @v%d {align_corners = %s, ", declare_ints(p, axes + 2, sizes),
+      draw(p, 2) ? "true" : "false");
+  put_shards(p);
 }

@@ -1,4 +1,4 @@
-/* GridSample of plain, dense buffers with up to three spatial axes. */
+/* GridSample of plain, dense buffers with up to three spatial axes, AffineGrid with two or three. */
 #include "cpu/work.h"
 
 static bool element_of(GlowKind kind, int64_t *element) {
@@ -68,5 +68,29 @@ bool glow_select_grid_sample(GlowSelect *s, const GlowNode *n) {
   GlowGridNearestPlaces at = {.y = y.place, .x = x.place, .grid = grid.place};
   glow_setup_grid_nearest(&s->cpu, &p, &setup);
   glow_work_grid_nearest(s, n, width, &p, &setup, &at);
+  return true;
+}
+
+bool glow_select_affine_grid(GlowSelect *s, const GlowNode *n) {
+  const GlowAffineGridMembers *m = n->members;
+  GlowView theta, y;
+  GlowAffineGridParams p = {0};
+  if (!glow_select_dense(s, glow_node_in(n, GLOW_AFFINE_GRID_IN_THETA), &theta) ||
+      !glow_select_dense(s, glow_node_out(n, 0), &y))
+    return false;
+  p.axes = y.rank - 2;
+  if (p.axes < 2 || p.axes > GLOW_GRID_AXES)
+    return glow_select_fail(s, "it has not two or three spatial axes");
+  if (!element_of(y.type->kind, &p.element))
+    return glow_select_fail(s, "there is no kernel for its kind");
+  for (uint32_t a = 0; a < p.axes; a++) {
+    p.n[a] = y.dims[a + 1];
+    p.divisor[a] = m->align_corners ? glow_max64(p.n[a] - 1, 1) : p.n[a];
+  }
+  p.pitch = glow_div_up(p.n[p.axes - 1] * p.axes, GLOW_AFFINE_PERIOD) * GLOW_AFFINE_PERIOD;
+  GlowWorkSpec spec = {.units = glow_view_extent(&y, 0, y.rank - 2)};
+  GlowAffineGridPlaces at = {.y = y.place, .theta = theta.place};
+  if (glow_view_extent(&y, 0, y.rank) > 0)
+    glow_work_affine_grid(s, n, &p, &at, &spec)->scratch = 2 * p.pitch * (int64_t)sizeof(double);
   return true;
 }

@@ -109,6 +109,7 @@ static inline GlowPlace glow_place_number(int64_t i) {
 bool glow_select_conv_transpose(GlowSelect *s, const GlowNode *n);
 bool glow_select_conv(GlowSelect *s, const GlowNode *n);
 bool glow_select_matmul(GlowSelect *s, const GlowNode *n);
+bool glow_select_affine_grid(GlowSelect *s, const GlowNode *n);
 bool glow_select_arg_max(GlowSelect *s, const GlowNode *n);
 bool glow_select_col2_im(GlowSelect *s, const GlowNode *n);
 bool glow_select_concat(GlowSelect *s, const GlowNode *n);

@@ -9,6 +9,7 @@
 /* NATIVE(enumerator, how select.c plans it: glow_select_<name>). Besides these, every operator with
  * a scalar body is one loop, as a stack is. */
 #define GLOW_CPU_NATIVE(NATIVE)                                                                    \
+  NATIVE(AFFINE_GRID, affine_grid)                                                                 \
   NATIVE(ARG_MAX, arg_max)                                                                         \
   NATIVE(AVERAGE_POOL, pool)                                                                       \
   NATIVE(CAST, stack)                                                                              \
