@@ -19,17 +19,14 @@ enum {
 /* Two operators in one loop, (a first b) second c; FROM is c - (a first b). Pair number n of kind
  * k, 0 for float and 1 for double: GLOW_BODY_PAIRS + (k * GLOW_PAIR_FIRST + first) *
  * GLOW_PAIR_SECOND + second. Behind them: a b + c d and a b - c d of floats, the cube of a float in
- * double, as floats the sum of three doubles and a + b c + d of doubles, the product of an i32 as a
- * float and a float, as it is or quantized, e^(a - b) of floats, and indices from the end: of i64, a
- * where it is not negative, else a + b or a - b. */
+ * double, the product of an i32 as a float and a float, as it is or quantized, e^(a - b) of floats,
+ * and indices from the end: of i64, a where it is not negative, else a + b or a - b. */
 enum { GLOW_PAIR_ADD, GLOW_PAIR_SUB, GLOW_PAIR_MUL, GLOW_PAIR_FIRST };
 enum { GLOW_PAIR_FROM = GLOW_PAIR_FIRST, GLOW_PAIR_DIV, GLOW_PAIR_SECOND };
 enum {
   GLOW_BODY_ADD_PRODUCTS = GLOW_BODY_PAIRS + 2 * GLOW_PAIR_FIRST * GLOW_PAIR_SECOND,
   GLOW_BODY_SUB_PRODUCTS,
   GLOW_BODY_CUBE,
-  GLOW_BODY_NARROW_SUM,
-  GLOW_BODY_NARROW_PRODUCT,
   GLOW_BODY_SCALE,
   GLOW_BODY_SCALE_I8,
   GLOW_BODY_SCALE_U8,

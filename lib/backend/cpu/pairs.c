@@ -169,36 +169,6 @@ static void join_cube(Pairing *p, uint32_t k) {
   p->left_out[wide] = p->left_out[square] = p->left_out[cube] = true;
 }
 
-/* The same of the sum of three doubles, as a float. One of the first two may be a product. */
-static void join_sum(Pairing *p, uint32_t k) {
-  const GlowLaneCall *c = &p->body->calls[k];
-  if (!glow_lane_casts(c, GLOW_KIND_DOUBLE, GLOW_KIND_FLOAT))
-    return;
-  const uint32_t all = call_of(p, c->ins[0], 1);
-  if (all == UINT32_MAX || arithmetic_of(&p->body->calls[all], GLOW_KIND_DOUBLE) != GLOW_PAIR_ADD)
-    return;
-  const uint32_t *ins = p->body->calls[all].ins;
-  for (uint32_t i = 0; i < 2; i++) {
-    const uint32_t two = call_of(p, ins[i], 1);
-    if (two == UINT32_MAX || arithmetic_of(&p->body->calls[two], GLOW_KIND_DOUBLE) != GLOW_PAIR_ADD)
-      continue;
-    const uint32_t *x = p->body->calls[two].ins;
-    p->left_out[all] = p->left_out[two] = true;
-    for (uint32_t j = 0; j < 2; j++) {
-      const uint32_t product = call_of(p, x[j], 1);
-      if (product == UINT32_MAX ||
-          arithmetic_of(&p->body->calls[product], GLOW_KIND_DOUBLE) != GLOW_PAIR_MUL)
-        continue;
-      const uint32_t *y = p->body->calls[product].ins;
-      become(p, k, GLOW_BODY_NARROW_PRODUCT, (uint32_t[]){x[1 - j], y[0], y[1], ins[1 - i]}, 4);
-      p->left_out[product] = true;
-      return;
-    }
-    become(p, k, GLOW_BODY_NARROW_SUM, (uint32_t[]){x[0], x[1], ins[1 - i]}, 3);
-    return;
-  }
-}
-
 /* The same of the product of an i32 as a float and a float, and of what quantizes it. */
 static void join_scale(Pairing *p, uint32_t k) {
   const GlowLaneCall *end = &p->body->calls[k], *c = end;
@@ -250,10 +220,8 @@ GlowBody glow_pair_calls(GlowArena *arena, const GlowBody *body) {
   GlowBody to = *body;
   for (uint32_t k = 0; k < body->ncalls; k++)
     calls[k] = body->calls[k];
-  for (uint32_t k = 0; k < body->ncalls; k++) { /* before parts of them are pairs */
+  for (uint32_t k = 0; k < body->ncalls; k++) /* before parts of them are pairs */
     join_cube(&p, k);
-    join_sum(&p, k);
-  }
   for (uint32_t k = body->ncalls; k-- > 0;) /* the longest first */
     if (!left_out[k])
       join_scale(&p, k);

@@ -27,10 +27,10 @@
 /* In library code each function of lanes gets a caller that works on blocks, a GlowBlockFn. */
 #ifdef GLOW_LIBRARY
 #include "kernels/library.h"
-/* `count` operands. They are copied, since a result of bytes may alias anything. `begin` may
- * return; front: whether there is a loop for a last operand that alone does not vary; rows: a
- * BLOCK_ROW for each operand. */
-#define BLOCK_FUNCTION(name, count, begin, front, rows_of, call)                                   \
+/* `count` operands. They are copied, since a result of bytes may alias anything. front: whether
+ * there is a loop for a last operand that alone does not vary; rows: a BLOCK_ROW for each operand.
+ */
+#define BLOCK_FUNCTION(name, count, front, rows_of, call)                                          \
   GlowBlockFn glow_block_##name;                                                                   \
   void glow_block_##name(const void *members, int64_t rows, int64_t width, char *result,           \
                          int64_t next, const GlowBlockOperand *const *operands) {                  \
@@ -38,9 +38,9 @@
     const int64_t last = width - GLOW_VL;                                                          \
     GlowBlockOperand in[COUNT];                                                                    \
     UNROLL for (int i = 0; i < COUNT; i++) in[i] = *operands[i];                                   \
-    begin BLOCK_FORMS(front, rows_of, call)                                                        \
+    BLOCK_FORMS(front, rows_of, call)                                                              \
   }
-#define GLOW_BLOCK(name, count, rows_of, call) BLOCK_FUNCTION(name, count, , true, rows_of, call)
+#define GLOW_BLOCK(name, count, rows_of, call) BLOCK_FUNCTION(name, count, true, rows_of, call)
 /* What a row of operand i is read from: its elements, or copies of the one that all of them are, 0
  * if it is absent. A single operand has elements. Where a loop knows that an operand does not vary,
  * its copies are a register. */
@@ -108,45 +108,6 @@ enum { BLOCK_HAS_FORMS = 0 };
   } else {                                                                                         \
     BLOCK_LOOPS(rows_of, call)                                                                     \
   }
-/* Rows of few registers of which one operand alone has its own are done in columns of a register:
- * the other operands are read once for a column. columns: a BLOCK_COLUMN for each operand, downs: a
- * BLOCK_DOWN. */
-enum { BLOCK_COLUMNS = 4 };
-#define GLOW_BLOCK_COLUMNS(name, count, rows_of, call, TO, columns, downs)                         \
-  BLOCK_FUNCTION(                                                                                  \
-      name, count, int moves = 0; /* bit i: operand i does from row to row */                      \
-      UNROLL for (int i = 0; i < COUNT; i++) moves |= (in[i].next != 0) << i;                      \
-      if (rows > 1 && width <= BLOCK_COLUMNS * GLOW_VL && !(moves & (moves - 1))) {                \
-        int64_t at = 0;                                                                            \
-        BLOCK_ROW_LOOP(ROLLED, {                                                                   \
-          char *to = result + at * (int64_t)sizeof(TO);                                            \
-          columns downs                                                                            \
-        })                                                                                         \
-        return;                                                                                    \
-      },                                                                                           \
-      true, rows_of, call)
-/* column##i: what a column reads of a row of operand i, which is at down##i. */
-#define BLOCK_COLUMN(T, i)                                                                         \
-  T column##i[GLOW_VL];                                                                            \
-  const char *down##i = in[i].at + (at & in[i].varies) * (int64_t)sizeof(T);                       \
-  if (in[i].varies)                                                                                \
-    BLOCK_READ_ROW(T, i)                                                                           \
-  else                                                                                             \
-    BLOCK_READ_ONE(T, i)
-#define BLOCK_READ_ROW(T, i) __builtin_memcpy(column##i, down##i, sizeof column##i);
-#define BLOCK_READ_ONE(T, i)                                                                       \
-  {                                                                                                \
-    const T only = *(const T *)(const void *)down##i;                                              \
-    UNROLL for (int l = 0; l < GLOW_VL; l++) column##i[l] = only;                                  \
-  }
-/* The loops down a column where operand i moves. */
-#define BLOCK_DOWN(T, i, call)                                                                     \
-  if (moves == 1 << i && in[i].varies)                                                             \
-    BLOCK_DOWN_LOOP(i, BLOCK_READ_ROW(T, i), call)                                                 \
-  else if (moves == 1 << i)                                                                        \
-  BLOCK_DOWN_LOOP(i, BLOCK_READ_ONE(T, i), call)
-#define BLOCK_DOWN_LOOP(i, read, call)                                                             \
-  ROLLED for (int64_t y = 0; y < rows; y++, to += next, down##i += in[i].next) { read call; }
 #define GLOW_LANES_FUNCTION                                                                        \
   static inline __attribute__((always_inline, flatten)) /* in that caller */
 #define BLOCK_OUT(T) (T *)(void *)result + at
@@ -164,7 +125,6 @@ enum { BLOCK_COLUMNS = 4 };
 #endif
 #else
 #define GLOW_BLOCK(name, count, rows_of, call)
-#define GLOW_BLOCK_COLUMNS(name, count, rows_of, call, TO, columns, downs)
 #define GLOW_BLOCK_TURNS(name, rows_of, call, turn)
 #define GLOW_LANES_FUNCTION
 #endif

@@ -23,7 +23,7 @@
         SECOND_##second(FIRST_##first(a[l], b[l]), c[l]);                                          \
   }                                                                                                \
   BLOCK_FUNCTION(                                                                                  \
-      pair_##first##_##second##_##T, 3, , sizeof(T) == 4,                                          \
+      pair_##first##_##second##_##T, 3, sizeof(T) == 4,                                            \
       BLOCK_ROW(T, 0) BLOCK_ROW(T, 1) BLOCK_ROW(T, 2),                                             \
       pair_##first##_##second##_##T(BLOCK_OUT(T), BLOCK_IN(T, 0), BLOCK_IN(T, 1), BLOCK_IN(T, 2)))
 /* In the order of GLOW_PAIR_... */
@@ -54,40 +54,6 @@ INLINE void cube(float *restrict r, const float *restrict a) {
 }
 GLOW_BLOCK(cube, 1, BLOCK_ROW(float, 0), cube(BLOCK_OUT(float), BLOCK_IN(float, 0)))
 
-/* The functions on blocks of `name`, which makes a float of three or four doubles. */
-#define NARROW_3(name)                                                                             \
-  GLOW_BLOCK_COLUMNS(                                                                              \
-      name, 3, BLOCK_ROW(double, 0) BLOCK_ROW(double, 1) BLOCK_ROW(double, 2),                     \
-      name(BLOCK_OUT(float), BLOCK_IN(double, 0), BLOCK_IN(double, 1), BLOCK_IN(double, 2)),       \
-      float, BLOCK_COLUMN(double, 0) BLOCK_COLUMN(double, 1) BLOCK_COLUMN(double, 2),              \
-      BLOCK_DOWN(double, 0, NARROW_3_COLUMN(name)) BLOCK_DOWN(double, 1, NARROW_3_COLUMN(name))    \
-          BLOCK_DOWN(double, 2, NARROW_3_COLUMN(name)))
-#define NARROW_3_COLUMN(name) name((float *)(void *)to, column0, column1, column2)
-#define NARROW_4(name)                                                                             \
-  GLOW_BLOCK_COLUMNS(                                                                              \
-      name, 4, BLOCK_ROW(double, 0) BLOCK_ROW(double, 1) BLOCK_ROW(double, 2) BLOCK_ROW(double, 3), \
-      name(BLOCK_OUT(float), BLOCK_IN(double, 0), BLOCK_IN(double, 1), BLOCK_IN(double, 2),        \
-           BLOCK_IN(double, 3)),                                                                   \
-      float,                                                                                       \
-      BLOCK_COLUMN(double, 0) BLOCK_COLUMN(double, 1) BLOCK_COLUMN(double, 2)                      \
-          BLOCK_COLUMN(double, 3),                                                                 \
-      BLOCK_DOWN(double, 0, NARROW_4_COLUMN(name)) BLOCK_DOWN(double, 1, NARROW_4_COLUMN(name))    \
-          BLOCK_DOWN(double, 2, NARROW_4_COLUMN(name))                                             \
-              BLOCK_DOWN(double, 3, NARROW_4_COLUMN(name)))
-#define NARROW_4_COLUMN(name) name((float *)(void *)to, column0, column1, column2, column3)
-
-INLINE void narrow_sum(float *restrict r, const double *restrict a, const double *restrict b,
-                       const double *restrict c) {
-  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (float)(a[l] + b[l] + c[l]);
-}
-NARROW_3(narrow_sum)
-
-INLINE void narrow_product(float *restrict r, const double *restrict a, const double *restrict b,
-                           const double *restrict c, const double *restrict d) {
-  GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (float)(a[l] + b[l] * c[l] + d[l]);
-}
-NARROW_4(narrow_product)
-
 INLINE void scale(float *restrict r, const int32_t *restrict a, const float *restrict b) {
   GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] = (float)a[l] * b[l];
 }
@@ -113,6 +79,5 @@ WRAP(sub, -)
 #define NAME(T, first, second) glow_block_pair_##first##_##second##_##T,
 GlowBlockFn *const glow_pair_blocks[] = {
     FIRSTS(NAME, float) FIRSTS(NAME, double) glow_block_add_products, glow_block_sub_products,
-    glow_block_cube, glow_block_narrow_sum, glow_block_narrow_product,
-    glow_block_scale, glow_block_scale_quantize_i8, glow_block_scale_quantize_u8,
+    glow_block_cube, glow_block_scale, glow_block_scale_quantize_i8, glow_block_scale_quantize_u8,
     glow_block_exp_difference, glow_block_wrap_add, glow_block_wrap_sub};
