@@ -71,6 +71,8 @@ typedef struct GlowBodyOperand {
   int64_t channels; /* how many may be read along the last axis; 0: whole registers */
   int64_t block;
   int64_t step; /* of a line: bytes from element to element, 0 if there is one element */
+  int64_t varies, next, unit; /* of rows: -1 if each element has its own, else 0; bytes from row to
+                                 row, from unit to unit */
 } GlowBodyOperand;
 
 /* How a body begins. Its operands follow, then its steps, then their members. A kernel hands an
@@ -84,9 +86,13 @@ typedef struct GlowBodyCode {
   int32_t rounds; /* not 0: rows need no steps; they compute such a v, rounded to bfloat16 */
   int64_t nouts;  /* stacks: the first operands are results */
   int64_t noperands, nsteps, blocks;
-  int64_t line;   /* stacks: elements of a unit, if all loops together are one, in which an operand
-                     is elements side by side or a single one; 0: they are not */
-  int64_t single; /* stacks: number of the only step that is no constant, the result; -1: none */
+  int64_t line;    /* stacks: elements of a unit, if all loops together are one, in which an operand
+                      is elements side by side or a single one; 0: they are not */
+  int64_t down;    /* stacks: the axis from row to row: the innermost with several, else the first */
+  int64_t one_row; /* stacks: whether all rows are one long row */
+  int64_t in_place; /* stacks: whether no element of a row needs room: the body is one step or
+                       limits, whose results are put in place */
+  int64_t single;   /* stacks: number of the only step that is no constant, the result; -1: none */
   int64_t few; /* whether short rows need no calls: all steps are among GLOW_FEW_..., of values that
                   are few. Then a constant is as many copies as a register has lanes */
   int64_t most, pitch; /* stacks: elements of a block, whole registers, and its bytes */

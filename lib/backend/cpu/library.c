@@ -293,6 +293,32 @@ static int64_t find_line(const GlowWork *w, GlowBodyOperand *operands) {
   return unit;
 }
 
+/* What the rows of a stack's operands have in common. */
+static void find_rows(const GlowWork *w, GlowBodyCode *code, GlowBodyOperand *operands) {
+  enum { ALONG = GLOW_STACK_DIMS - 1 };
+  const int64_t *n = ((const GlowStackParams *)w->params)->n;
+  bool varies = false, moves = false;
+  code->down = 0;
+  for (uint32_t d = 1; d < ALONG; d++)
+    if (n[d] != 1)
+      code->down = d;
+  moves = n[code->down] == 1;
+  code->one_row = 1;
+  code->in_place = code->single >= 0 || code->clip;
+  for (uint32_t i = 0; i < w->noperands; i++) {
+    GlowBodyOperand *o = &operands[i];
+    const int64_t along = o->stride[ALONG], down = o->stride[code->down];
+    o->varies = -(along != 0);
+    o->next = down * o->bytes;
+    o->unit = o->stride[0] * o->bytes;
+    code->one_row &= down == n[ALONG] * along;
+    code->in_place &= along == 1 || (i >= w->nouts && !along);
+    varies |= i >= w->nouts && along;
+    moves |= i >= w->nouts && down;
+  }
+  code->in_place &= varies && moves;
+}
+
 /* The only call that is no constant, if it is the result; otherwise -1. */
 static int64_t single_step(const GlowBody *body) {
   int64_t found = -1;
@@ -342,8 +368,10 @@ int64_t glow_library_body(GlowImageBuilder *b, const GlowWork *w) {
     room += room_of(&body->calls[k], copies);
   char *all = glow_arena_alloc(b->arena, room);
   fill_operands(w, body, &blocks, (GlowBodyOperand *)(void *)(all + operands));
-  if (w->form == GLOW_BODY_STEPS)
+  if (w->form == GLOW_BODY_STEPS) {
     code.line = find_line(w, (GlowBodyOperand *)(void *)(all + operands));
+    find_rows(w, &code, (GlowBodyOperand *)(void *)(all + operands));
+  }
   fill_steps(body, &blocks, (GlowBodyStep *)(void *)(all + steps), copies, all, &size);
   memcpy(all, &code, sizeof code);
   return glow_image_add(b, all, size);

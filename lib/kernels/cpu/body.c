@@ -507,49 +507,20 @@ static void stack_block(const GlowBodyCode *code, Blocks *b, const Sheet *s) {
       store_sheet(&operands[i], s->at[i], b->at[operands[i].block], s);
 }
 
-/* A body of one step, or of limits, that runs on rows of operands where they lie. */
-typedef struct InPlace {
-  GlowBlockFn *function; /* null: limits */
-  const char *members;
-  const GlowBlockOperand *in[GLOW_BODY_INS];
-} InPlace;
-
 /* What all rows share that stack_rows is called for. */
 typedef struct Stack {
   const GlowBodyCode *code;
   const GlowBodyOperand *operands;
   int64_t rows, width, down;
   int64_t loops, loop[ALONG]; /* around the rows: those with more than one step, outermost first */
-  bool in_place; /* no element needs room: the body is one step or limits, whose results are put in
-                    place */
-  InPlace step;  /* if so */
   char *first[GLOW_BODY_BLOCKS];
 } Stack;
-
-/* Finds out, once for all places, whether all rows are one long row, and whether they may stay
- * where they are. */
-static void begin_stack(Stack *k) {
-  bool one_row = true, varies = false, moves = k->rows == 1;
-  k->in_place = k->code->single >= 0 || k->code->clip;
-  for (int64_t i = 0; i < k->code->noperands; i++) {
-    const GlowBodyOperand *o = &k->operands[i];
-    one_row &= k->rows == 1 || o->stride[k->down] == k->width * o->stride[ALONG];
-    k->in_place &= o->stride[ALONG] == 1 || (i && !o->stride[ALONG]);
-    varies |= i && o->stride[ALONG];
-    moves |= i && o->stride[k->down];
-  }
-  if (one_row) {
-    k->width *= k->rows;
-    k->rows = 1;
-  }
-  k->in_place &= varies && moves && k->width >= GLOW_VL;
-}
 
 /* The operands at step `begin` of the outermost loop. */
 static void find_operands(Stack *k, void *const *env, int64_t begin) {
   for (int64_t i = 0; i < k->code->noperands; i++) {
     const GlowBodyOperand *o = &k->operands[i];
-    k->first[i] = (char *)env[1 + i] + begin * o->stride[0] * o->bytes;
+    k->first[i] = (char *)env[1 + i] + begin * o->unit;
   }
 }
 
@@ -614,6 +585,13 @@ static void limit_rows(const GlowBodyCode *code, int64_t rows, int64_t width, ch
   }
 }
 
+/* A body of one step, or of limits, that runs on rows of operands where they lie. */
+typedef struct InPlace {
+  GlowBlockFn *function; /* null: limits */
+  const char *members;
+  const GlowBlockOperand *in[GLOW_BODY_INS];
+} InPlace;
+
 /* Finds the function of a body. Its constants get their places in b->at; the caller says where the
  * operands are. */
 static void begin_in_place(const GlowBodyCode *code, Blocks *b, InPlace *p) {
@@ -640,36 +618,56 @@ static void run_in_place(const GlowBodyCode *code, const InPlace *p, const Block
                code->noperands > 2 ? &b->at[operands[2].block] : (const GlowBlockOperand *)0);
 }
 
-/* How the operands of a stack lie whose rows stay where they are. */
-static void begin_rows(Stack *k, Blocks *b) {
-  begin_in_place(k->code, b, &k->step);
-  ROLLED for (int64_t i = 1; i < k->code->noperands; i++) {
-    const GlowBodyOperand *o = &k->operands[i];
-    b->at[o->block] =
-        (GlowBlockOperand){NULL, -(o->stride[ALONG] != 0), o->stride[k->down] * o->bytes};
-  }
+/* Moves the operands of rows that stay in place by `steps` steps of loop d. */
+static char *move_in_place(const GlowBodyCode *code, Blocks *b, char *to, int64_t d,
+                           int64_t steps) {
+  const GlowBodyOperand *o = glow_body_operands(code);
+  ROLLED for (int64_t i = 1; i < code->noperands; i++) b->at[o[i].block].at +=
+      steps * o[i].stride[d] * o[i].bytes;
+  return to + steps * o->stride[d] * o->bytes;
 }
 
-/* Runs a stack where its rows are, unless an operand is the result. */
-static bool run_rows_in_place(const Stack *k, Blocks *b) {
+/* A stack whose rows may stay where they are. False if they may not: if they are short, or an
+ * operand is the result. */
+static bool stack_in_place(const GlowStackParams *p, const GlowBodyCode *code, Blocks *b,
+                           void *const *env, int64_t begin, int64_t end) {
+  const GlowBodyOperand *o = glow_body_operands(code);
+  int64_t rows = code->down ? p->n[code->down] : end - begin, width = p->n[ALONG];
+  char *to = (char *)env[1] + begin * o->unit;
   bool apart = true;
-  ROLLED for (int64_t i = 1; i < k->code->noperands; i++) {
-    apart &= k->first[i] != k->first[0];
-    b->at[k->operands[i].block].at = k->first[i];
+  if (code->one_row || rows == 1)
+    width *= rows, rows = 1;
+  if (width < GLOW_VL)
+    return false;
+  ROLLED for (int64_t i = 1; i < code->noperands; i++) {
+    const char *at = (const char *)env[1 + i] + begin * o[i].unit;
+    apart &= at != to;
+    b->at[o[i].block] = (GlowBlockOperand){at, o[i].varies, o[i].next};
   }
-  if (apart)
-    run_in_place(k->code, &k->step, b, k->rows, k->width, k->first[0],
-                 k->operands[0].stride[k->down] * k->operands[0].bytes);
-  return apart;
+  if (!apart)
+    return false;
+  InPlace step;
+  begin_in_place(code, b, &step);
+  if (!code->down) {
+    run_in_place(code, &step, b, rows, width, to, o->next);
+    return true;
+  }
+  int64_t place[ALONG - 1] = {begin}, d;
+  do {
+    run_in_place(code, &step, b, rows, width, to, o->next);
+    for (d = code->down - 1; d && ++place[d] == p->n[d]; d--) {
+      place[d] = 0;
+      if (p->n[d] > 1)
+        to = move_in_place(code, b, to, d, 1 - p->n[d]);
+    }
+    to = move_in_place(code, b, to, d, 1);
+  } while (d || ++place[0] < end);
+  return true;
 }
 
 /* The rows of a stack at one place of the loops around them. Rows shorter than a register are
- * packed: a row of 4 channels is less work than what leads to it. Long ones are cut, unless none of
- * their elements needs room. */
+ * packed: a row of 4 channels is less work than what leads to it. Long ones are cut. */
 static void stack_rows(Stack *k, Blocks *b) {
-  k->in_place = k->in_place && run_rows_in_place(k, b);
-  if (k->in_place)
-    return;
   const int64_t high = rows_at_once(k), most = k->code->most;
   Sheet s;
   s.down = k->down;
@@ -748,23 +746,23 @@ void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin
     stack_line(code, &b, env, begin * code->line, end * code->line);
     return;
   }
-  const bool flat = p->n[1] == 1 && p->n[2] == 1 && p->n[3] == 1 && p->n[4] == 1;
-  if (GLOW_HAS_FMA && flat && code->few && glow_body_few_sheet(p, env, begin, end))
+  if (GLOW_HAS_FMA && !code->down && code->few && glow_body_few_sheet(p, env, begin, end))
+    return;
+  if (code->in_place && stack_in_place(p, code, &b, env, begin, end))
     return;
   Stack k;
   k.code = code, k.operands = glow_body_operands(code), k.loops = 0;
-  k.rows = flat ? end - begin : p->n[4], k.width = p->n[5], k.down = flat ? 0 : 4;
-  begin_stack(&k);
+  k.rows = code->down ? p->n[code->down] : end - begin, k.width = p->n[ALONG], k.down = code->down;
+  if (code->one_row || k.rows == 1)
+    k.width *= k.rows, k.rows = 1;
   int64_t place[ALONG] = {begin}, last[ALONG] = {begin + 1}, d;
   k.loop[k.loops++] = 0;
   for (int64_t i = 1; i < k.down; i++)
     if (p->n[i] > 1)
       place[k.loops] = 0, last[k.loops] = p->n[i], k.loop[k.loops++] = i;
-  if (!flat)
+  if (k.down)
     last[0] = end;
   find_operands(&k, env, begin);
-  if (k.in_place)
-    begin_rows(&k, &b);
   do {
     stack_rows(&k, &b);
     for (d = k.loops - 1; d >= 0 && ++place[d] == last[d]; d--) {
