@@ -8,6 +8,7 @@
 enum {
   GLOW_BODY_DIMS = 6,       /* coordinates of an operand: see GlowOperand in codegen.h */
   GLOW_BODY_INS = 8,        /* operands of a step */
+  GLOW_BODY_OUTS = 4,       /* results at most that steps put in place */
   GLOW_BODY_BLOCKS = 255,   /* of a body at most, and operands of a stack */
   GLOW_BODY_ROOM = 32768,   /* bytes for all blocks of a body */
   GLOW_BODY_LANES = 16,     /* no register has more */
@@ -63,6 +64,7 @@ typedef struct GlowBodyStep {
   int64_t result;
   int64_t nins, in[GLOW_BODY_INS]; /* blocks; -1: absent */
   int64_t few;                     /* GLOW_FEW_... */
+  int64_t out; /* number of the body's result that it makes, below GLOW_BODY_OUTS; -1: none */
 } GlowBodyStep;
 
 typedef struct GlowBodyOperand {

@@ -248,6 +248,14 @@ static size_t room_of(const GlowLaneCall *c, size_t copies) {
   return ((size_t)c->bytes * (c->lane ? 1 : copies) + 15) / 16 * 16;
 }
 
+/* The number of the result that call k makes. */
+static int64_t out_of(const GlowBody *body, uint32_t k) {
+  for (uint32_t i = 0; i < body->nresults && i < GLOW_BODY_OUTS; i++)
+    if (body->results[i] == body->nparams + k)
+      return i;
+  return -1;
+}
+
 /* Members are appended to `all`, a body's bytes so far. */
 static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *steps, size_t copies,
                        char *all, size_t *size) {
@@ -258,7 +266,8 @@ static void fill_steps(const GlowBody *body, const Blocks *b, GlowBodyStep *step
                         .bytes = glow_kind_info[body->kinds[body->nparams + k]].bits / 8,
                         .result = b->of[body->nparams + k],
                         .nins = c->nins,
-                        .few = few_of(c)};
+                        .few = few_of(c),
+                        .out = out_of(body, k)};
     if (c->nins && c->ins[0] != GLOW_BODY_ABSENT)
       s->read = glow_kind_info[body->kinds[c->ins[0]]].bits / 8;
     for (uint32_t i = 0; i < c->nins; i++)

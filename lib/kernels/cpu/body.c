@@ -14,9 +14,9 @@
  * writes each entry before it reads it. */
 typedef struct Blocks {
   char *room;
-  int64_t rows, width, pitch; /* from block to block in `room`, in bytes */
-  char *last;        /* where the last step puts its block, instead of into `room`; or null */
-  int64_t last_next; /* bytes from row to row there */
+  int64_t rows, width, pitch;       /* from block to block in `room`, in bytes */
+  char *out[GLOW_BODY_OUTS];        /* where steps put results, instead of into `room`; or null */
+  int64_t out_next[GLOW_BODY_OUTS]; /* bytes from row to row there */
   GlowBlockOperand at[GLOW_BODY_BLOCKS];
 } Blocks;
 
@@ -167,9 +167,9 @@ static __attribute__((noinline)) void run_single(const char *code, const GlowBod
 }
 
 /* Runs a step. What its operands share, its result does: elements of a row, or all rows. */
-static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, bool last) {
+static void run_step(const char *code, const GlowBodyStep *s, Blocks *b) {
   const GlowBlockOperand *in[GLOW_BODY_INS];
-  char *result = last ? b->last : (char *)0;
+  char *result = s->out < 0 ? (char *)0 : b->out[s->out];
   int64_t varies = 0, moves = 0;
   for (int64_t k = 0; k < s->nins; k++) {
     in[k] = s->in[k] < 0 ? &absent : &b->at[s->in[k]];
@@ -178,7 +178,7 @@ static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, bool la
     result = in[k]->at == result ? (char *)0 : result;
   }
   const int64_t width = varies ? b->width : GLOW_VL, rows = moves ? b->rows : 1;
-  int64_t next = b->last_next;
+  int64_t next = s->out < 0 ? 0 : b->out_next[s->out];
   if (!result || !varies || rows != b->rows) {
     result = own(b, s->result);
     next = moves ? width * s->bytes : 0;
@@ -191,10 +191,10 @@ static void run_step(const char *code, const GlowBodyStep *s, Blocks *b, bool la
 }
 
 static void run(const GlowBodyCode *code, Blocks *b) {
-  const GlowBodyStep *steps = glow_body_steps(code), *last = steps + code->nsteps - 1;
-  for (const GlowBodyStep *s = steps; s <= last; s++) {
+  const GlowBodyStep *steps = glow_body_steps(code), *end = steps + code->nsteps;
+  for (const GlowBodyStep *s = steps; s < end; s++) {
     if (s->lane)
-      run_step((const char *)code, s, b, s == last);
+      run_step((const char *)code, s, b);
     else
       b->at[s->result] = elements_at((const char *)code + s->members, 0);
   }
@@ -229,7 +229,7 @@ static GlowVec epilogue(GlowVec acc, void *const *env, const int64_t *place, int
   const GlowBodyOperand *operands = glow_body_operands(code);
   char room[GLOW_BODY_BLOCKS * GLOW_VL * 8] __attribute__((aligned(64)));
   Blocks b;
-  b.room = room, b.rows = 1, b.width = GLOW_VL, b.pitch = GLOW_VL * 8, b.last = (char *)0;
+  b.room = room, b.rows = 1, b.width = GLOW_VL, b.pitch = GLOW_VL * 8, b.out[0] = (char *)0;
   for (int64_t i = 0; i < code->noperands; i++) {
     const GlowBodyOperand *o = &operands[i];
     const int64_t offset = offset_at(o, place, dims), step = o->stride[dims - 1];
@@ -359,8 +359,8 @@ void glow_body_rows(float *sums, int64_t count, int64_t width, void *const *env,
     Blocks b;
     char *to = (char *)(sums + begin * width);
     b.room = room, b.rows = now, b.width = needed, b.pitch = now * width * 8;
-    b.last = steps[code->nsteps - 1].result == code->result ? to : (char *)0;
-    b.last_next = width * 4;
+    b.out[0] = steps[code->nsteps - 1].out == 0 ? to : (char *)0;
+    b.out_next[0] = width * 4;
     for (int64_t i = 0; i < code->noperands; i++) {
       const GlowBodyOperand *o = &operands[i];
       const int64_t step = o->stride[dims - 1], next = o->stride[dims - 2];
@@ -428,20 +428,28 @@ static bool is_row(const GlowBodyOperand *o, const Sheet *s) {
   return s->rows == 1 || o->stride[s->down] == s->width * o->stride[ALONG];
 }
 
-/* Where the last step may put its block: an output whose rows are contiguous; those that are packed
- * are whole registers together. */
-static void find_last(const GlowBodyCode *code, const Sheet *s, Blocks *b) {
+/* Whether result i may be put at `to` as soon as it is there: nothing is read from there later. at:
+ * where all operands are. */
+static bool may_be_put(const GlowBodyCode *code, int64_t i, const char *to, char *const *at) {
+  if (!code->nsteps || glow_body_steps(code)[code->nsteps - 1].out == i)
+    return true;
+  for (int64_t k = code->nouts; k < code->noperands; k++)
+    if (at[k] == to)
+      return false;
+  return true;
+}
+
+/* Where steps may put their blocks: to results whose rows are contiguous; those that are packed are
+ * whole registers together. */
+static void find_outs(const GlowBodyCode *code, const Sheet *s, Blocks *b) {
   const GlowBodyOperand *operands = glow_body_operands(code);
-  const GlowBodyStep *last = glow_body_steps(code) + code->nsteps - 1;
-  b->last = (char *)0;
-  if (s->packed && s->rows * s->width % GLOW_VL)
-    return;
-  for (int64_t i = 0; code->nsteps && i < code->nouts; i++) {
+  const bool whole = !s->packed || s->rows * s->width % GLOW_VL == 0;
+  for (int64_t i = 0; i < code->nouts && i < GLOW_BODY_OUTS; i++) {
     const GlowBodyOperand *o = &operands[i];
-    if (o->block == last->result && o->stride[ALONG] == 1 && (!s->packed || is_row(o, s))) {
-      b->last = s->at[i];
-      b->last_next = o->stride[s->down] * o->bytes;
-    }
+    const bool put = whole && o->stride[ALONG] == 1 && (!s->packed || is_row(o, s)) &&
+                     may_be_put(code, i, s->at[i], s->at);
+    b->out[i] = put ? s->at[i] : (char *)0;
+    b->out_next[i] = o->stride[s->down] * o->bytes;
   }
 }
 
@@ -491,7 +499,7 @@ static void stack_block(const GlowBodyCode *code, Blocks *b, const Sheet *s) {
   const int64_t count = s->rows * s->width;
   b->rows = s->packed ? 1 : s->rows;
   b->width = s->packed ? (count + GLOW_VL - 1) / GLOW_VL * GLOW_VL : s->width;
-  find_last(code, s, b);
+  find_outs(code, s, b);
   for (int64_t i = code->nouts; i < code->noperands; i++) {
     const GlowBodyOperand *o = &operands[i];
     if (!s->packed)
@@ -689,7 +697,6 @@ static void stack_rows(Stack *k, Blocks *b) {
 static void stack_line(const GlowBodyCode *code, Blocks *b, void *const *env, int64_t first,
                        int64_t end) {
   const GlowBodyOperand *operands = glow_body_operands(code), *o = operands + code->nouts;
-  const GlowBodyStep *last = glow_body_steps(code) + code->nsteps - 1;
   const int64_t all = end - first;
   char *result = (char *)env[1] + first * operands->step;
   bool in_place = (code->single >= 0 || code->clip) && all >= GLOW_VL, varies = false;
@@ -705,30 +712,31 @@ static void stack_line(const GlowBodyCode *code, Blocks *b, void *const *env, in
     run_in_place(code, &step, b, 1, all, result, 0);
     return;
   }
-  b->rows = 1, b->last_next = 0;
+  char *at[GLOW_BODY_BLOCKS];
+  b->rows = 1;
   ROLLED for (int64_t count; first < end; first += count) {
     count = end - first < code->most ? end - first : code->most;
     b->width = count < GLOW_VL ? GLOW_VL : count;
-    b->last = (char *)0;
-    o = operands;
-    ROLLED for (int64_t i = 0; i < code->nouts; i++, o++) {
-      if (count >= GLOW_VL && code->nsteps && o->block == last->result)
-        b->last = (char *)env[1 + i] + first * o->step;
+    ROLLED for (int64_t i = 0; i < code->noperands; i++) at[i] =
+        (char *)env[1 + i] + first * operands[i].step;
+    ROLLED for (int64_t i = 0; i < code->nouts && i < GLOW_BODY_OUTS; i++) {
+      const bool put = count >= GLOW_VL && may_be_put(code, i, at[i], at);
+      b->out[i] = put ? at[i] : (char *)0;
+      b->out_next[i] = 0;
     }
-    ROLLED for (int64_t i = code->nouts; i < code->noperands; i++, o++) {
-      const char *at = (const char *)env[1 + i] + first * o->step;
+    ROLLED for (int64_t i = code->nouts; i < code->noperands; i++) {
+      o = &operands[i];
       if (o->step && count < GLOW_VL)
-        load(b, o, at, 1, count);
+        load(b, o, at[i], 1, count);
       else
-        b->at[o->block] = (GlowBlockOperand){at, -(o->step != 0), 0};
+        b->at[o->block] = (GlowBlockOperand){at[i], -(o->step != 0), 0};
     }
     run(code, b);
-    o = operands;
-    ROLLED for (int64_t i = 0; i < code->nouts; i++, o++) {
+    ROLLED for (int64_t i = 0; i < code->nouts; i++) {
+      o = &operands[i];
       const GlowBlockOperand from = b->at[o->block];
-      char *to = (char *)env[1 + i] + first * o->step;
-      if (from.at != to)
-        copy(to, o->bytes, from.at, o->bytes & from.varies, o->bytes, count);
+      if (from.at != at[i])
+        copy(at[i], o->bytes, from.at, o->bytes & from.varies, o->bytes, count);
     }
   }
 }
