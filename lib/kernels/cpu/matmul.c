@@ -197,8 +197,8 @@ INLINE void pack_panel(const GlowMatmulParams *s, const Product *x, float *to, i
                        int64_t depth, int64_t p) {
   int64_t columns = min64(s->n - p * PANEL, PANEL);
   const float *from = x->b + k * s->bk + p * PANEL * s->bn;
-  if (columns == PANEL)
-    pack(to, PANEL, from, s->bk, s->bn, depth, PANEL);
+  if (columns == PANEL || columns == GLOW_VL) /* of one register no tile reads more */
+    pack(to, PANEL, from, s->bk, s->bn, depth, columns);
   else
     pack_padded(to, PANEL, from, s->bk, s->bn, depth, columns);
 }

@@ -74,13 +74,14 @@ INLINE void pack(float *to, int64_t ld, const float *from, int64_t rs, int64_t c
   }
 }
 
-/* The same, and zeros from cols up to ld. */
+/* The same, and zeros from cols up to ld, whole registers. */
 INLINE void pack_padded(float *to, int64_t ld, const float *from, int64_t rs, int64_t cs,
                         int64_t rows, int64_t cols) {
-  pack(to, ld, from, rs, cs, rows, cols);
   ROLLED for (int64_t r = 0; r < rows; r++) {
-    ROLLED for (int64_t c = cols; c < ld; c++) to[r * ld + c] = 0;
+    ROLLED for (int64_t c = cols / GLOW_VL * GLOW_VL; c < ld; c += GLOW_VL)
+        vec_store(to + r * ld + c, (GlowVec){0});
   }
+  pack(to, ld, from, rs, cs, rows, cols);
 }
 
 #endif
