@@ -280,16 +280,18 @@ INLINE void product(const GlowMatmulParams *s, const Tiles *tiles, const Product
 }
 
 #ifdef GLOW_LIBRARY
-/* Whether rows are one block, k is one chunk, and A and B are read where they are: what else there
- * is to find out would take longer than a product of one row by a small matrix. */
+/* Whether rows are one block, k is one chunk, and A is read where it is: what else there is to find
+ * out would take longer than a product of one row by a small matrix. */
 static bool is_short(const GlowMatmulParams *s) {
-  const bool in_place = s->packed || (s->direct && s->n % PANEL == 0);
-  int64_t batches = 1;
-  UNROLL for (int d = 0; d < GLOW_MATMUL_BATCH; d++) batches *= s->batch[d];
-  return s->blocks == 1 && s->kc >= s->k && !s->copy_a && in_place && batches == 1;
+  return s->blocks == 1 && s->kc >= s->k && !s->copy_a;
 }
 
-/* Panels [p0, p1) of such a product. */
+/* Whether all of B is read where it is. */
+static bool reads_in_place(const GlowMatmulParams *s) {
+  return s->packed || (s->direct && s->n % PANEL == 0);
+}
+
+/* Panels [p0, p1) of a short product. */
 static void short_panels(const GlowMatmulParams *s, const Tiles *tiles, const Product *x,
                          int64_t p0, int64_t p1) {
   const int64_t apart = s->packed ? s->kc * PANEL : PANEL;
@@ -297,8 +299,12 @@ static void short_panels(const GlowMatmulParams *s, const Tiles *tiles, const Pr
   if (tiles->row)
     p = row_panels(s, tiles, x, 0, s->k, p, p1);
   ROLLED for (; p < p1; p++) {
-    const float *b = x->b + p * apart;
-    panel(s, tiles, x, b, b + apart, 0, s->k, p, 0, s->tiles);
+    const float *b = x->b + p * apart, *next = b + apart;
+    if (!s->packed && (!s->direct || (p + 1) * PANEL > s->n)) {
+      pack_panel(s, x, x->columns, 0, s->k, p);
+      b = next = x->columns;
+    }
+    panel(s, tiles, x, b, next, 0, s->k, p, 0, s->tiles);
   }
 }
 
@@ -307,7 +313,7 @@ enum { SHORT_SUMS = 2048 };
 /* A whole product of several panels, whose sums wait in a buffer, so that the body runs once over
  * all of them. False if they do not fit. */
 static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, const Product *x,
-                           int64_t panels) {
+                           const int64_t *place, int64_t panels) {
   const int64_t rows = params->m, n = params->n;
   const int64_t width = (n + GLOW_VL - 1) / GLOW_VL * GLOW_VL;
   if (!x->env[0] || panels < 2 || rows * width > SHORT_SUMS || !glow_body_fits(x->env, width))
@@ -320,8 +326,7 @@ static bool finish_at_once(const GlowMatmulParams *params, const Tiles *tiles, c
   ROLLED for (int64_t i = 1; i <= rows; i++) vec_store(
       sums + i * width - GLOW_VL, vec_splat(0)); /* what no tile stores is computed, too */
   short_panels(&s, &storing, &to, 0, panels);
-  glow_body_store(sums, rows, width, x->env, (const int64_t[GLOW_BODY_DIMS]){0}, x->c, params->cm,
-                  n);
+  glow_body_store(sums, rows, width, x->env, place, x->c, params->cm, n);
   return true;
 }
 
@@ -401,7 +406,7 @@ static void block_of_sums(const GlowMatmulParams *s, const Product *x, int64_t r
 /* A whole product of one row by at most SHORT_VECTORS registers, or of up to four rows, SHORT_BLOCK
  * registers together. False if it is another one, or the machine has no fused multiply-add: what
  * stands in for it would be there 105 times more. */
-static bool short_rows(const GlowMatmulParams *s, const Product *x) {
+static bool short_rows(const GlowMatmulParams *s, const Product *x, const int64_t *place) {
   const int64_t rows = s->m, count = (s->n + GLOW_VL - 1) / GLOW_VL, width = count * GLOW_VL;
   float sums[SHORT_BLOCK * GLOW_VL] __attribute__((aligned(64)));
   if (!GLOW_HAS_FMA || rows > 4 || rows * count > (rows == 1 ? SHORT_VECTORS : SHORT_BLOCK))
@@ -411,8 +416,7 @@ static bool short_rows(const GlowMatmulParams *s, const Product *x) {
   else
     block_of_sums(s, x, rows, count, sums);
   if (x->env[0]) {
-    glow_body_store(sums, rows, width, x->env, (const int64_t[GLOW_BODY_DIMS]){0}, x->c, s->cm,
-                    s->n);
+    glow_body_store(sums, rows, width, x->env, place, x->c, s->cm, s->n);
     return true;
   }
   ROLLED for (int64_t y = 0; y < rows; y++) ROLLED for (int64_t i = 0; i < s->n; i += GLOW_VL)
@@ -420,16 +424,30 @@ static bool short_rows(const GlowMatmulParams *s, const Product *x) {
   return true;
 }
 
-/* A short product. Units are groups of panels. */
-static __attribute__((noinline)) void short_product(const GlowMatmulParams *s, const Tiles *tiles,
-                                                    void *const *ptrs, int64_t begin, int64_t end) {
+/* Short products. Units are batches, of each groups of panels. */
+static __attribute__((noinline)) void short_products(const GlowMatmulParams *s, const Tiles *tiles,
+                                                     void *const *ptrs, int64_t begin, int64_t end,
+                                                     char *scratch) {
   const GlowMatmulPtrs at = GLOW_MATMUL_PTRS(ptrs);
-  const Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env};
-  const int64_t all = (s->n + PANEL - 1) / PANEL, p0 = begin * s->panels;
-  const int64_t p1 = min64(end * s->panels, all);
-  if (!p0 && p1 == all && (short_rows(s, &x) || finish_at_once(s, tiles, &x, all)))
-    return;
-  short_panels(s, tiles, &x, p0, p1);
+  const int64_t all = (s->n + PANEL - 1) / PANEL;
+  const bool in_place = reads_in_place(s);
+  ROLLED for (int64_t unit = begin, next; unit < end; unit = next) {
+    const int64_t group = part_of(unit, s->groups), last = min64(s->groups, group + end - unit);
+    const int64_t p0 = group * s->panels, p1 = min64(last * s->panels, all);
+    Product x = {.c = at.c, .a = at.a, .b = at.b, .env = at.env, .columns = (float *)scratch};
+    int64_t place[GLOW_BODY_DIMS] = {0}, rest = x.batch = whole_of(unit, s->groups);
+    next = unit + last - group;
+    ROLLED for (int d = GLOW_MATMUL_BATCH - 1; rest; d--) {
+      const int64_t i = place[d] = part_of(rest, s->batch[d]);
+      rest = whole_of(rest, s->batch[d]);
+      x.a += i * s->a_batch[d];
+      x.b += i * s->b_batch[d];
+      x.c += i * s->c_batch[d];
+    }
+    if (p0 || p1 < all ||
+        !((in_place && short_rows(s, &x, place)) || finish_at_once(s, tiles, &x, place, all)))
+      short_panels(s, tiles, &x, p0, p1);
+  }
 }
 #endif
 
@@ -475,7 +493,7 @@ void glow_matmul(const GlowMatmulParams *params, GlowMatmulTileFn *full, GlowMat
   const Tiles tiles = {full, small, full_odd, small_odd, row, params, callback};
 #ifdef GLOW_LIBRARY
   if (is_short(params)) {
-    short_product(params, &tiles, ptrs, begin, end);
+    short_products(params, &tiles, ptrs, begin, end, scratch);
     return;
   }
 #endif
