@@ -1,34 +1,42 @@
 /* Two rows put between each other, and taken apart: elements 0, 1, ... of the first are 0, 2, ...
  * of both together, those of the second 1, 3, ... */
-#include "kernels/kernels.h"
+#include "place.h"
 
 enum { LANES = 8, HALF = 4 };
 
-/* Loops add up addresses. `q` is a copy of the params: what is stored may alias the others. */
-#define LOOP(d, o)                                                                                 \
-  y##d = y##o, x##d = x##o;                                                                        \
-  ROLLED for (int64_t i##d = 0; i##d < q.n[d]; i##d++, y##d += q.to[d], x##d += q.from[d])
-#define LOOPS(bits, CALL)                                                                          \
-  Unit##bits *y1, *y2, *y3, *y4, *y0 = y + begin * q.to[0];                                        \
-  const Unit##bits *x1, *x2, *x3, *x4, *x0 = x + begin * q.from[0];                                \
-  ROLLED for (int64_t i0 = begin; i0 < end; i0++, y0 += q.to[0], x0 += q.from[0]) {                \
-    LOOP(1, 0) {                                                                                   \
-      LOOP(2, 1) {                                                                                 \
-        LOOP(3, 2) { LOOP(4, 3) CALL(y4, x4, &q); }                                                \
+/* CALL(to, from, row, columns) for each line of the two innermost loops around columns. */
+#define EACH_LINE(CALL, columns)                                                                   \
+  ROLLED for (int64_t k = 0; k < q.n[4]; k++, to += q.to[4], from += q.from[4]) {                  \
+    ROLLED for (int64_t i = 0; i < q.n[5]; i++)                                                    \
+        CALL(to + i * q.to[5], from + i * q.from[5], q.row, columns);                              \
+  }
+/* Lines of few columns have a loop that knows how many. */
+#define LINES(bits, name, CALL)                                                                    \
+  LOOPS void name(Unit##bits *to, const Unit##bits *from, const GlowInterleaveParams *p) {         \
+    const GlowInterleaveParams q = *p; /* what is stored may alias the others */                   \
+    if (q.columns == LANES)                                                                        \
+      EACH_LINE(CALL, LANES)                                                                       \
+    else if (q.columns == HALF)                                                                    \
+      EACH_LINE(CALL, HALF)                                                                        \
+    else                                                                                           \
+      EACH_LINE(CALL, q.columns)                                                                   \
+  }
+/* Loops 1 to 3, of which most boxes need none, are one counter. */
+#define KERNEL(bits, name, lines, PTRS)                                                            \
+  void name(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin, int64_t end,          \
+            char *scratch) {                                                                       \
+    Unit##bits *y = (Unit##bits *)PTRS(ptrs).y + begin * p->to[0];                                 \
+    const Unit##bits *x = (const Unit##bits *)PTRS(ptrs).x + begin * p->from[0];                   \
+    const int64_t around = p->n[1] * p->n[2] * p->n[3];                                            \
+    Place place = {{0}, 0, 0}; /* the first one again behind the last one */                       \
+    (void)scratch;                                                                                 \
+    ROLLED for (int64_t u = begin; u < end; u++, y += p->to[0], x += p->from[0]) {                 \
+      ROLLED for (int64_t i = 0; i < around; i++) {                                                \
+        lines(y + place.to, x + place.from, p);                                                    \
+        if (around > 1)                                                                            \
+          next_place(3, p->n + 1, p->to + 1, p->from + 1, &place);                                 \
       }                                                                                            \
     }                                                                                              \
-  }
-
-/* Lines of few columns have a loop that knows how many. */
-#define LINES(CALL, columns, a, b, c)                                                              \
-  ROLLED for (int64_t i = 0; i < q->n[5]; i++) CALL(a, b, c, columns);
-#define BY_COLUMNS(columns, CALL, a, b, c)                                                         \
-  if ((columns) == LANES) {                                                                        \
-    LINES(CALL, LANES, a, b, c)                                                                    \
-  } else if ((columns) == HALF) {                                                                  \
-    LINES(CALL, HALF, a, b, c)                                                                     \
-  } else {                                                                                         \
-    LINES(CALL, columns, a, b, c)                                                                  \
   }
 
 #define INTERLEAVE(bits)                                                                           \
@@ -37,8 +45,8 @@ enum { LANES = 8, HALF = 4 };
       __attribute__((vector_size(LANES * bits / 8), aligned(bits / 8), may_alias));                \
   typedef uint##bits##_t Few##bits                                                                 \
       __attribute__((vector_size(HALF * bits / 8), aligned(bits / 8), may_alias));                 \
-  INLINE void line_##bits(Unit##bits *to, const Unit##bits *a, const Unit##bits *b,                \
-                          int64_t columns) {                                                       \
+  INLINE void line_##bits(Unit##bits *to, const Unit##bits *a, int64_t row, int64_t columns) {     \
+    const Unit##bits *b = a + row;                                                                 \
     int64_t c = 0;                                                                                 \
     ROLLED for (; c + LANES <= columns; c += LANES) {                                              \
       Lanes##bits x = *(const Lanes##bits *)(a + c), y = *(const Lanes##bits *)(b + c);            \
@@ -56,7 +64,8 @@ enum { LANES = 8, HALF = 4 };
       to[2 * c + 1] = b[c];                                                                        \
     }                                                                                              \
   }                                                                                                \
-  INLINE void part_##bits(Unit##bits *a, Unit##bits *b, const Unit##bits *from, int64_t columns) { \
+  INLINE void part_##bits(Unit##bits *a, const Unit##bits *from, int64_t row, int64_t columns) {   \
+    Unit##bits *b = a + row;                                                                       \
     int64_t c = 0;                                                                                 \
     ROLLED for (; c + LANES <= columns; c += LANES) {                                              \
       Lanes##bits x = *(const Lanes##bits *)(from + 2 * c),                                        \
@@ -75,32 +84,10 @@ enum { LANES = 8, HALF = 4 };
       b[c] = from[2 * c + 1];                                                                      \
     }                                                                                              \
   }                                                                                                \
-  INLINE void lines_##bits(Unit##bits *to, const Unit##bits *from,                                 \
-                           const GlowInterleaveParams *q) {                                        \
-    BY_COLUMNS(q->columns, line_##bits, to + i * q->to[5], from + i * q->from[5],                  \
-               from + i * q->from[5] + q->row);                                                    \
-  }                                                                                                \
-  INLINE void parts_##bits(Unit##bits *to, const Unit##bits *from,                                 \
-                           const GlowInterleaveParams *q) {                                        \
-    BY_COLUMNS(q->columns, part_##bits, to + i * q->to[5], to + i * q->to[5] + q->row,             \
-               from + i * q->from[5]);                                                             \
-  }                                                                                                \
-  void glow_interleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,     \
-                              int64_t end, char *scratch) {                                        \
-    Unit##bits *y = GLOW_INTERLEAVE_PTRS(ptrs).y;                                                  \
-    const Unit##bits *x = GLOW_INTERLEAVE_PTRS(ptrs).x;                                            \
-    const GlowInterleaveParams q = *p;                                                             \
-    (void)scratch;                                                                                 \
-    LOOPS(bits, lines_##bits)                                                                      \
-  }                                                                                                \
-  void glow_deinterleave_##bits(const GlowInterleaveParams *p, void *const *ptrs, int64_t begin,   \
-                                int64_t end, char *scratch) {                                      \
-    Unit##bits *y = GLOW_DEINTERLEAVE_PTRS(ptrs).y;                                                \
-    const Unit##bits *x = GLOW_DEINTERLEAVE_PTRS(ptrs).x;                                          \
-    const GlowInterleaveParams q = *p;                                                             \
-    (void)scratch;                                                                                 \
-    LOOPS(bits, parts_##bits)                                                                      \
-  }
+  LINES(bits, lines_##bits, line_##bits)                                                           \
+  LINES(bits, parts_##bits, part_##bits)                                                           \
+  KERNEL(bits, glow_interleave_##bits, lines_##bits, GLOW_INTERLEAVE_PTRS)                         \
+  KERNEL(bits, glow_deinterleave_##bits, parts_##bits, GLOW_DEINTERLEAVE_PTRS)
 
 INTERLEAVE(8)
 INTERLEAVE(16)

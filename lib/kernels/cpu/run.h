@@ -50,24 +50,33 @@ INLINE void copy_run(char *to, const char *from, int64_t run) {
     ROLLED for (int64_t i = 0; i < run; i++) to[i] = from[i];
   }
 }
+
+/* The same of zeros. Parts may overlap those before them. */
+INLINE void zero_run(char *to, int64_t run) {
+#define ZEROS(size)                                                                                \
+  {                                                                                                \
+    typedef char Part __attribute__((vector_size(size), aligned(1), may_alias));                   \
+    ROLLED for (int64_t i = 0; i < run - (size); i += (size)) *(Part *)(to + i) = (Part){0};       \
+    *(Part *)(to + run - (size)) = (Part){0};                                                      \
+  }
+  if (run > 1024)
+    __builtin_memset(to, 0, (size_t)run);
+  else if (run >= 64)
+    ZEROS(64)
+  else if (run >= 16)
+    ZEROS(16)
+  else if (run >= 4)
+    ZEROS(4)
+  else
+    ROLLED for (int64_t i = 0; i < run; i++) to[i] = 0;
+#undef ZEROS
+}
 #else
 INLINE void copy_run(char *to, const char *from, int64_t run) {
   __builtin_memcpy(to, from, (size_t)run);
 }
+INLINE void zero_run(char *to, int64_t run) { __builtin_memset(to, 0, (size_t)run); }
 #endif
-
-/* Two loops over runs: steps of each, and the bytes from one to the next on both sides, the inner
- * loop last. */
-typedef struct Runs {
-  int64_t n[2], to[2], from[2], run;
-} Runs;
-
-#define EACH_RUN(COPY)                                                                             \
-  ROLLED for (int64_t i = 0; i < r->n[0]; i++) {                                                   \
-    char *t = to + i * r->to[0];                                                                   \
-    const char *f = from + i * r->from[0];                                                         \
-    ROLLED for (int64_t j = 0; j < r->n[1]; j++, t += r->to[1], f += r->from[1]) COPY(t, f, run);  \
-  }
 
 /* LOOP(COPY), where COPY(to, from, run) copies a run: library code asks how long runs are before
  * the loop. */
@@ -97,11 +106,6 @@ typedef struct Runs {
 #else
 #define BY_RUN(run, LOOP) LOOP(copy_run)
 #endif
-
-INLINE void copy_runs(char *to, const char *from, const Runs *r) {
-  const int64_t run = r->run;
-  BY_RUN(run, EACH_RUN)
-}
 
 /* CALL(bytes) with a constant for the sizes of most elements: one of them in compiled code. */
 #define BY_SIZE(bytes, CALL)                                                                       \
