@@ -81,8 +81,8 @@ int main(void) {
         "  exp @out %e, @in @x\n  reduce_sum @out %row, @in %e, @in @last\n"
         "  reduce_sum @out %column, @in %e, @in @first\n",
         2, 16);
-  check("edges of planes", "  pad @out @wide, @in %planes, @in @sides {mode = edge}\n", 9, 16);
-  check("backwards", "  pad @out @wide, @in %planes, @in @sides {mode = reflect}\n", 9, 16);
+  check("edges of planes", "  pad @out @wide, @in %planes, @in @sides {mode = edge}\n", 3, 16);
+  check("backwards", "  pad @out @wide, @in %planes, @in @sides {mode = reflect}\n", 3, 16);
   check("ends of columns", "  pad @out @high, @in @x, @in @ends {mode = edge}\n", 0, 0);
   check("halves of rows", STACK("%left", "%half") STACK("%right", "%half"), 2, 16);
   check("halves, some beyond a row", STACK("%left", "%half") STACK("%skew", "%less"), 0, 0);

@@ -13,6 +13,8 @@ typedef struct GlowBox {
   GlowBoxLoop loops[GLOW_VIEW_RANK];
   uint32_t count;
   int64_t to, from; /* offsets in bytes */
+  int64_t planes;   /* of a border: how many planes it goes around, if units should be planes; else
+                       1. 0: it is no border */
 } GlowBox;
 
 static inline void glow_box_push(GlowBox *b, int64_t n, int64_t to, int64_t from) {
@@ -37,5 +39,18 @@ typedef struct GlowSlab {
  * cut into too many pieces. */
 bool glow_slab_append(GlowSelect *s, const GlowNode *n, const GlowSlab *slabs, const GlowView *to,
                       const GlowView *from);
+
+/* A padded buffer and the box that is there already, along the physical axes of the buffer. Axes
+ * that are padded are not blocked. */
+typedef struct GlowHalo {
+  GlowView to;
+  int64_t begin[GLOW_VIEW_RANK], inside[GLOW_VIEW_RANK];
+  int mode;               /* of a Pad */
+  const GlowValue *value; /* NULL: 0 */
+} GlowHalo;
+
+/* Appends the work that fills what is around the box. False, with s->why, if padding is wider than
+ * what it repeats. */
+bool glow_halo_append(GlowSelect *s, const GlowNode *n, const GlowHalo *h);
 
 #endif

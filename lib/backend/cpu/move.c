@@ -120,6 +120,26 @@ static void lengthen_innermost(GlowBoxLoop *loops, uint32_t count) {
   last[-1] = t;
 }
 
+/* Where all loops of a border but the outermost one are short, some steps of that one become the
+ * innermost loop: those of a plane, if there are planes. */
+static void lengthen_border(GlowBox *b) {
+  enum { SHORT = 8, MOST = 256 };
+  GlowBoxLoop *first = &b->loops[0];
+  const bool planes = b->planes > 1 && first->n % b->planes == 0;
+  int64_t steps = planes ? first->n / b->planes : MOST;
+  for (uint32_t i = 1; i < b->count; i++)
+    if (b->loops[i].n >= SHORT)
+      return;
+  if (!b->planes || b->count < (planes ? 2 : 3) || b->count > GLOW_MOVE_LINES)
+    return;
+  while (first->n % steps)
+    steps--;
+  if (steps < SHORT)
+    return;
+  b->loops[b->count++] = (GlowBoxLoop){steps, first->to, first->from};
+  *first = (GlowBoxLoop){first->n / steps, first->to * steps, first->from * steps};
+}
+
 static void append_pairs(GlowSelect *s, const GlowNode *n, const GlowBox *b, const Pairs *pairs,
                          int64_t bytes, const GlowInterleavePlaces *at, int64_t cost) {
   const GlowBoxLoop *rows = &b->loops[pairs->pair];
@@ -153,8 +173,9 @@ static void append_pairs(GlowSelect *s, const GlowNode *n, const GlowBox *b, con
 /* Each element by itself: the innermost loop is that of the result, unless it is short. */
 static void append_elements(GlowSelect *s, const GlowNode *n, GlowBox *b, int64_t bytes,
                             const GlowMoveElementsPlaces *at, int64_t cost) {
-  uint32_t count = b->count - 1;
+  lengthen_border(b);
   lengthen_innermost(b->loops, b->count);
+  const uint32_t count = b->count - 1;
   const GlowBoxLoop *line = &b->loops[count];
   GlowMoveElementsParams p = {.columns = line->n,
                               .column_to = line->to / bytes,

@@ -240,6 +240,34 @@ static bool fill(GlowSelect *s, const GlowNode *n, const GlowView *to, Segment (
   return fill_all(s, n, to, value ? &from : NULL);
 }
 
+static bool is_blocked(const GlowView *v, uint32_t axis) {
+  const GlowLayout *layout = v->type->layout;
+  for (uint32_t i = 0; layout && i < layout->nblocks; i++)
+    if (layout->blocks[i].axis == axis)
+      return true;
+  return false;
+}
+
+/* Whether X lies whole inside of the result, and what repeats it is a halo, which takes fewer
+ * boxes; fills in h and the slabs of X. */
+static bool has_halo(const GlowNode *n, const GlowView *to, const GlowView *from,
+                     const int64_t *begin, GlowHalo *h, GlowSlab *slabs) {
+  *h = (GlowHalo){.to = *to, .mode = ((const GlowPadMembers *)n->members)->mode};
+  for (uint32_t a = 0; a < to->rank; a++)
+    h->inside[a] = to->dims[a];
+  for (uint32_t a = 0; a < to->type->rank; a++) {
+    const int64_t size = from->type->dims[a].size, added = to->type->dims[a].size - size;
+    slabs[a] = (GlowSlab){size, begin[a], 0, 1};
+    if (!begin[a] && !added)
+      continue;
+    if (size < 1 || begin[a] < 0 || added < begin[a] || is_blocked(to, a))
+      return false;
+    h->begin[a] = begin[a];
+    h->inside[a] = size;
+  }
+  return h->mode != GLOW_PAD_MODE_CONSTANT;
+}
+
 bool glow_select_pad(GlowSelect *s, const GlowNode *n) {
   const GlowPadMembers *m = n->members;
   const GlowTensor *pads, *axes;
@@ -247,12 +275,17 @@ bool glow_select_pad(GlowSelect *s, const GlowNode *n) {
   Segment seg[GLOW_MAX_RANK][MAX_SEGMENTS];
   uint32_t counts[GLOW_MAX_RANK], at[GLOW_MAX_RANK] = {0};
   int64_t begin[GLOW_MAX_RANK] = {0}, boxes = 1;
+  GlowSlab slabs[GLOW_MAX_RANK];
+  GlowHalo halo;
   if (!read_view(s, glow_node_out(n, 0), &to) || !read_view(s, glow_node_in(n, 0), &from) ||
       !read_ints(s, n, 1, &pads) || !read_ints(s, n, 3, &axes))
     return false;
   uint32_t rank = to.type->rank;
   for (int64_t i = 0; i < glow_tensor_elements(pads) / 2; i++)
     begin[axis_at(axes, i, rank)] = glow_tensor_get_int(pads, i);
+  if (has_halo(n, &to, &from, begin, &halo, slabs))
+    return glow_slab_append(s, n, slabs, &to, &from) && glow_halo_append(s, n, &halo) &&
+           glow_select_zero_padding(s, n, &to);
   for (uint32_t a = 0; a < rank; a++) {
     if (!cut_axis(from.type->dims[a].size, to.type->dims[a].size, begin[a], m->mode, seg[a],
                   &counts[a]))
@@ -264,7 +297,6 @@ bool glow_select_pad(GlowSelect *s, const GlowNode *n) {
   if (boxes > 27)
     return glow_select_fail(s, "its padding has too many parts");
   for (int64_t i = 0; i < boxes; i++) {
-    GlowSlab slabs[GLOW_MAX_RANK];
     for (uint32_t a = 0; a < rank; a++) {
       const Segment *g = &seg[a][at[a]];
       slabs[a] = (GlowSlab){g->count, g->to, g->from, g->step};
