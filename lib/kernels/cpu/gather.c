@@ -122,6 +122,8 @@ GATHER_ROWS(i64, int64_t)
         rows_##kind(p, 4, 1, to, from, at, count);                                                 \
       else if (p->length == 2 && p->run == 4)                                                      \
         rows_##kind(p, 4, 2, to, from, at, count);                                                 \
+      else if (p->length == 1 && p->run == 32)                                                     \
+        rows_##kind(p, 32, 1, to, from, at, count);                                                \
       else if (p->length == 1)                                                                     \
         lines_##kind(p, to, from, at, count);                                                      \
       else                                                                                         \

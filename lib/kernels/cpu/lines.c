@@ -3,7 +3,8 @@
  * Units are lines where they lie one behind the other (inner is 1); otherwise groups of 16
  * neighbouring lines, and single ones for what is left over, as in reduce.c. */
 #include "extremes.h"
-#include "kernels/kernels.h"
+#include "place.h"
+#include "run.h"
 
 #include "num/half.h"
 #include "num/math.h"
@@ -318,24 +319,22 @@ INTEGER(u64, uint64_t, HUGE_OR)
 /* Without the operand `diagonal` the triangle ends at the main diagonal. */
 void glow_trilu(const GlowTriluParams *p, void *const *ptrs, int64_t begin, int64_t end,
                 char *scratch) {
-  const int64_t row = p->columns * p->bytes;
+  const int64_t rows = p->rows, columns = p->columns, bytes = p->bytes, row = columns * bytes;
+  const bool upper = p->upper;
   const int64_t *diagonal = ptrs[2];
-  int64_t k = diagonal ? *diagonal : 0;
-  k = k < -p->rows ? -p->rows : k > p->columns ? p->columns : k;
+  int64_t k = diagonal ? *diagonal : 0, r = part_of(begin, rows);
+  k = (k < -rows ? -rows : k > columns ? columns : k) + !upper;
+  char *to = (char *)GLOW_TRILU_PTRS(ptrs).y + begin * row;
+  const char *from = (const char *)GLOW_TRILU_PTRS(ptrs).x + begin * row;
   (void)scratch;
-  ROLLED for (int64_t u = begin; u < end; u++) {
-    int64_t split = u % p->rows + k + !p->upper; /* where the upper part begins */
-    split = split < 0 ? 0 : split > p->columns ? p->columns : split;
-    char *to = (char *)GLOW_TRILU_PTRS(ptrs).y + u * row;
-    const char *from = (const char *)GLOW_TRILU_PTRS(ptrs).x + u * row;
-    const size_t left = (size_t)(split * p->bytes), right = (size_t)row - left;
-    if (to != from && p->upper)
-      __builtin_memcpy(to + left, from + left, right);
-    else if (to != from)
-      __builtin_memcpy(to, from, left);
-    if (p->upper)
-      __builtin_memset(to, 0, left);
-    else
-      __builtin_memset(to + left, 0, right);
+  ROLLED for (int64_t u = begin; u < end; u++, to += row, from += row) {
+    int64_t split = r + k; /* where the upper part begins */
+    split = split < 0 ? 0 : split > columns ? columns : split;
+    const int64_t left = split * bytes, kept = upper ? left : 0, zeros = upper ? 0 : left;
+    const int64_t right = row - left;
+    if (to != from)
+      copy_run(to + kept, from + kept, upper ? right : left);
+    zero_run(to + zeros, upper ? left : right);
+    r = r + 1 < rows ? r + 1 : 0;
   }
 }
