@@ -117,25 +117,41 @@ INLINE Floats sample(const Neighbours *s, How how, bool masked, const float *x) 
   return __builtin_convertvector(masked ? sum * s->mask : sum, Floats);
 }
 
-/* Samples of tap `tap` for channels [first, end), which have their neighbours in common. */
+/* Channels in one block: where their samples are in a row, and how many channels. */
+typedef struct Part {
+  int64_t at, count;
+} Part;
+
+/* The part of channels [c, end) that begins with channel c, for tap `tap`. */
+INLINE Part part_of(const GlowDeformParams *p, int64_t tap, int64_t c, int64_t end) {
+  const int64_t channels = p->group == 1 ? p->channels : p->channels / p->group;
+  const int64_t group = p->group == 1 ? 0 : c / channels, in_group = c - group * channels;
+  const int64_t in_block = in_group % BLOCK;
+  const int64_t block = least(channels - (in_group - in_block), BLOCK);
+  return (Part){group * p->k + (in_group - in_block) * p->taps + tap * block + in_block,
+                least(block - in_block, end - c)};
+}
+
+/* Samples of tap `tap` for channels [first, end), which have their neighbours in common. part: that
+ * of `first`. */
 INLINE void sample_channels(const GlowDeformParams *p, const Neighbours *s, How how, bool masked,
-                            const float *x, int64_t tap, int64_t first, int64_t end, float *row) {
-  const int64_t channels = p->channels / p->group;
-  ROLLED for (int64_t c = first, count; c < end; c += count) {
-    const int64_t group = p->group == 1 ? 0 : c / channels, in_group = c - group * channels;
-    const int64_t in_block = in_group % BLOCK;
-    const int64_t block = least(channels - (in_group - in_block), BLOCK);
-    count = least(block - in_block, end - c);
-    float *to = row + group * p->k + (in_group - in_block) * p->taps + tap * block + in_block;
+                            const float *x, int64_t tap, int64_t first, int64_t end, Part part,
+                            float *row) {
+  int64_t c = first;
+  ROLLED while (c < end) {
+    float *to = row + part.at;
     int64_t i = 0;
-    ROLLED for (; i + LANES <= count; i += LANES) * (Floats *)(to + i) =
+    ROLLED for (; i + LANES <= part.count; i += LANES) * (Floats *)(to + i) =
         sample(s, how, masked, x + c + i);
-    if (i < count) {
+    if (i < part.count) {
       const Floats rest = sample(s, how, masked, x + c + i);
       float each[LANES];
       __builtin_memcpy(each, &rest, sizeof each);
-      ROLLED for (int64_t l = 0; i + l < count; l++) to[i + l] = each[l];
+      ROLLED for (int64_t l = 0; i + l < part.count; l++) to[i + l] = each[l];
     }
+    c += part.count;
+    if (c < end)
+      part = part_of(p, tap, c, end);
   }
 }
 
@@ -159,7 +175,8 @@ INLINE void sample_place(const GlowDeformParams *p, const float *x, const float 
           (double)offset[(number * p->axes + a) * p->places + output];
       find_neighbours(p, place, &s);
       s.mask = mask ? (double)mask[number * p->places + output] : 1;
-      sample_channels(p, &s, FEW, mask != NULL, x, tap, g * each, (g + 1) * each, row);
+      sample_channels(p, &s, FEW, mask != NULL, x, tap, g * each, (g + 1) * each,
+                      part_of(p, tap, g * each, (g + 1) * each), row);
       ROLLED for (int64_t a = p->axes - 1; a >= 0 && ++k[a] == p->kernel[a]; a--) k[a] = 0;
     }
   }
@@ -168,16 +185,17 @@ INLINE void sample_place(const GlowDeformParams *p, const float *x, const float 
 /* The samples of a tap at place l of some. With many channels a test of whether all neighbours take
  * part costs less than to treat them as if they might not. */
 INLINE void sample_four(const GlowDeformParams *p, const Fours *some, int64_t l, const float *mask,
-                        const float *x, int64_t tap, int64_t first, int64_t end, float *row) {
+                        const float *x, int64_t tap, int64_t first, int64_t end, Part part,
+                        float *row) {
   Neighbours s = {.start = some->start[l], .mask = mask ? (double)*mask : 1};
   UNROLL for (int i = 0; i < 4; i++) {
     s.at[i] = some->at[i][l], s.weight[i] = some->weight[i][l];
     s.takes[i] = some->takes[i][l];
   }
   if (end - first > 2 * LANES && (s.takes[0] & s.takes[1] & s.takes[2] & s.takes[3]))
-    sample_channels(p, &s, WHOLE, mask != NULL, x, tap, first, end, row);
+    sample_channels(p, &s, WHOLE, mask != NULL, x, tap, first, end, part, row);
   else
-    sample_channels(p, &s, FOUR, mask != NULL, x, tap, first, end, row);
+    sample_channels(p, &s, FOUR, mask != NULL, x, tap, first, end, part, row);
 }
 
 /* sample_place for `count` <= LANES places in planes from `output` on. */
@@ -193,8 +211,10 @@ INLINE void sample_places(const GlowDeformParams *p, const float *x, const float
     column = column == p->out[1] ? 0 : column;
   }
   ROLLED for (int64_t g = 0; g < p->offset_group; g++) {
+    int64_t k0 = 0, k1 = 0; /* where the tap is in the kernel */
     ROLLED for (int64_t tap = 0; tap < p->taps; tap++) {
       const int64_t number = g * p->taps + tap;
+      const Part part = part_of(p, tap, g * each, (g + 1) * each);
       const float *at = offset + number * 2 * p->places + output;
       float few[LANES] = {0};
       Fours some;
@@ -206,11 +226,13 @@ INLINE void sample_places(const GlowDeformParams *p, const float *x, const float
         }
         by[a] = __builtin_convertvector(*(const Floats *)from, Doubles);
       }
-      find_fours(p, v + (double)(tap / p->kernel[1] * p->dilation[0]) + by[0],
-                 h + (double)(tap % p->kernel[1] * p->dilation[1]) + by[1], &some);
+      find_fours(p, v + (double)(k0 * p->dilation[0]) + by[0],
+                 h + (double)(k1 * p->dilation[1]) + by[1], &some);
+      k0 += ++k1 == p->kernel[1];
+      k1 = k1 == p->kernel[1] ? 0 : k1;
       ROLLED for (int64_t l = 0; l < count; l++)
           sample_four(p, &some, l, mask ? mask + number * p->places + output + l : NULL, x, tap,
-                      g * each, (g + 1) * each, rows + l * p->pitch);
+                      g * each, (g + 1) * each, part, rows + l * p->pitch);
     }
   }
 }
@@ -273,7 +295,7 @@ void glow_deform_conv(const GlowDeformParams *params, void *const *ptrs, int64_t
     const float *masks = mask ? mask + image * numbers * p->places : NULL;
     ROLLED for (int64_t i = 0; i < count && planes; i += LANES)
         sample_places(p, x, by, masks, first + i, least(count - i, LANES), samples + i * p->pitch);
-    ROLLED for (int64_t i = 0; i < count && !planes; i++)
+    ROLLED for (int64_t i = 0; i < count && !planes && p->channels > 0; i++)
         sample_place(p, x, by, masks, first + i, samples + i * p->pitch);
     /* Rows of the last tile that nothing is stored of. */
     __builtin_memset(samples + count * p->pitch, 0,
