@@ -4,15 +4,18 @@
 
 enum { LANES = 8, HALF = 4 };
 
-/* CALL(to, from, row, columns) for each line of the two innermost loops around columns. */
+/* CALL(to, from, row, columns) for each line of some units of boxes without loops 1 to 3. */
 #define EACH_LINE(CALL, columns)                                                                   \
-  ROLLED for (int64_t k = 0; k < q.n[4]; k++, to += q.to[4], from += q.from[4]) {                  \
-    ROLLED for (int64_t i = 0; i < q.n[5]; i++)                                                    \
-        CALL(to + i * q.to[5], from + i * q.from[5], q.row, columns);                              \
+  ROLLED for (int64_t u = 0; u < units; u++, y += q.to[0], x += q.from[0]) {                       \
+    ROLLED for (int64_t k = 0; k < q.n[4]; k++) {                                                  \
+      ROLLED for (int64_t i = 0; i < q.n[5]; i++)                                                  \
+          CALL(y + k * q.to[4] + i * q.to[5], x + k * q.from[4] + i * q.from[5], q.row, columns);  \
+    }                                                                                              \
   }
 /* Lines of few columns have a loop that knows how many. */
 #define LINES(bits, name, CALL)                                                                    \
-  LOOPS void name(Unit##bits *to, const Unit##bits *from, const GlowInterleaveParams *p) {         \
+  LOOPS void name(Unit##bits *y, const Unit##bits *x, const GlowInterleaveParams *p,               \
+                  int64_t units) {                                                                 \
     const GlowInterleaveParams q = *p; /* what is stored may alias the others */                   \
     if (q.columns == LANES)                                                                        \
       EACH_LINE(CALL, LANES)                                                                       \
@@ -28,11 +31,12 @@ enum { LANES = 8, HALF = 4 };
     Unit##bits *y = (Unit##bits *)PTRS(ptrs).y + begin * p->to[0];                                 \
     const Unit##bits *x = (const Unit##bits *)PTRS(ptrs).x + begin * p->from[0];                   \
     const int64_t around = p->n[1] * p->n[2] * p->n[3];                                            \
+    const int64_t together = around == 1 ? end - begin : 1;                                        \
     Place place = {{0}, 0, 0}; /* the first one again behind the last one */                       \
     (void)scratch;                                                                                 \
-    ROLLED for (int64_t u = begin; u < end; u++, y += p->to[0], x += p->from[0]) {                 \
+    ROLLED for (int64_t u = begin; u < end; u += together, y += p->to[0], x += p->from[0]) {       \
       ROLLED for (int64_t i = 0; i < around; i++) {                                                \
-        lines(y + place.to, x + place.from, p);                                                    \
+        lines(y + place.to, x + place.from, p, together);                                          \
         if (around > 1)                                                                            \
           next_place(3, p->n + 1, p->to + 1, p->from + 1, &place);                                 \
       }                                                                                            \
