@@ -37,6 +37,10 @@ INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int6
   to += left * s->g.ic;
   __builtin_memset(to + n * s->g.ic, 0, (size_t)((s->places - left - n) * s->g.ic) * sizeof *to);
   int64_t done = 0;
+  if (s->g.ic == 1 && s->g.xw == 1) {
+    __builtin_memcpy(to, from, (size_t)n * sizeof *to);
+    return;
+  }
   if (s->g.ic == 3 && s->g.xw == 1)
     done = interleave3(to, from, from + s->g.xc, from + 2 * s->g.xc, n);
   ROLLED for (int64_t c = 0; c < s->g.ic; c++) {

@@ -198,6 +198,29 @@ INLINE void find_taps(const GlowConvPlainParams *s, Chunk *c, int64_t at[GLOW_CO
   }
 }
 
+/* Whether places follow each other in the result. */
+INLINE bool are_dense(const GlowConvPlainParams *s) {
+  int64_t step = 1;
+  bool dense = true;
+  ROLLED for (int64_t a = s->axes - 1; a >= 0; a--) {
+    dense = dense && (s->out[a] == 1 || s->ys[a] == step);
+    step *= s->out[a];
+  }
+  return dense;
+}
+
+/* The places of a chunk and its only tap, where places follow each other in the input and in the
+ * result. */
+INLINE void find_direct(const Phase *p, int64_t first, Chunk *c) {
+  c->places = p->places - first < LANES ? p->places - first : LANES;
+  c->dense = true;
+  c->taps[0] = TAP_ALL;
+  ROLLED for (int64_t i = 0; i < LANES; i++) {
+    c->out[i] = first + i;
+    c->offsets[i] = i < c->places ? first + i : -1;
+  }
+}
+
 /* How many consecutive elements a register of offsets is, with nothing behind them; -1: not that.
  */
 INLINE int64_t run_of(const int64_t *offsets) {
@@ -275,9 +298,38 @@ INLINE Unit unit_of(const GlowConvPlainParams *s, int64_t u) {
   return at;
 }
 
+/* The unit behind `at`: divisions would take longer. */
+INLINE Unit next_unit(const GlowConvPlainParams *s, Unit at) {
+  const bool floats = s->element == GLOW_CONV_ELEMENT_FLOAT;
+  if (++at.part < s->parts)
+    return at;
+  at.part = 0;
+  if (floats && ++at.group < s->groups)
+    return at;
+  at.group = floats ? 0 : at.group;
+  if (++at.image < s->images)
+    return at;
+  at.image = 0;
+  if (++at.chunk < s->chunks)
+    return at;
+  at.chunk = 0;
+  if (++at.phase < s->phases)
+    return at;
+  at.phase = 0;
+  at.group += !floats;
+  return at;
+}
+
+/* The first tile of a part. */
+INLINE int64_t tile_of(const GlowConvPlainParams *s, int64_t tiles, int64_t part) {
+  return s->parts == tiles ? part : part * tiles / s->parts;
+}
+
 void glow_conv_plain(const GlowConvPlainParams *params, GlowConvPlainTileFn *full,
                      GlowConvPlainTileFn *rest, void *const *ptrs, int64_t begin, int64_t end,
                      char *scratch) {
+  if (begin >= end)
+    return;
   const GlowConvPlainParams copy = *params, *const s = &copy; /* no store changes it */
   const int64_t tiles = (s->oc + s->rows - 1) / s->rows;
   Chunk c = {.rows = (float *)scratch,
@@ -286,14 +338,21 @@ void glow_conv_plain(const GlowConvPlainParams *params, GlowConvPlainTileFn *ful
              .masks = (int32_t *)(scratch + s->masks_at)};
   float *results = (float *)(scratch + s->results_at),
         *converted = (float *)(scratch + s->filter_at);
-  Unit last = {-1, -1, -1, -1, -1};
-  ROLLED for (int64_t u = begin; u < end; u++) {
-    const Unit at = unit_of(s, u);
-    const Phase phase = phase_of(s, at.phase);
+  const bool direct = s->direct && are_dense(s);
+  Unit last = {-1, -1, -1, -1, -1}, at = unit_of(s, begin);
+  Phase phase = phase_of(s, at.phase);
+  int64_t known = at.phase; /* the phase that `phase` is of */
+  ROLLED for (int64_t u = begin; u < end; u++, at = next_unit(s, at)) {
+    if (at.phase != known) {
+      known = at.phase;
+      phase = phase_of(s, known);
+    }
     if (at.chunk * LANES >= phase.places)
       continue;
     bool moved = at.chunk != last.chunk || at.phase != last.phase;
-    if (moved) {
+    if (moved && direct) {
+      find_direct(&phase, at.chunk * LANES, &c);
+    } else if (moved) {
       int64_t inputs[GLOW_CONV_AXES][LANES];
       find_places(s, &phase, at.chunk * LANES, &c, inputs);
       find_taps(s, &c, inputs);
@@ -312,7 +371,8 @@ void glow_conv_plain(const GlowConvPlainParams *params, GlowConvPlainTileFn *ful
                               ? (const float *)GLOW_CONV_PLAIN_PTRS(ptrs).w + at.group * s->wg
                               : converted;
     last = at;
-    ROLLED for (int64_t i = at.part * tiles / s->parts; i < (at.part + 1) * tiles / s->parts; i++) {
+    const int64_t after = tile_of(s, tiles, at.part + 1);
+    ROLLED for (int64_t i = tile_of(s, tiles, at.part); i < after; i++) {
       const int64_t o = i * s->rows, channel = at.group * s->oc + o;
       const int64_t n = s->oc - o < s->rows ? s->oc - o : s->rows;
       (n < s->rows ? rest : full)(GLOW_IN_LIBRARY(params) results, rows, filter + o * s->wo,

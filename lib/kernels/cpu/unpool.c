@@ -81,7 +81,7 @@ INLINE Run run_of(const GlowCol2ImParams *p, int64_t k, int64_t room) {
 /* The block of axis a whose tap k is at `place`; -1: there is none. */
 INLINE int64_t block_at(const GlowCol2ImParams *p, int a, int64_t place, int64_t k) {
   const int64_t at = place + p->before[a] - k * p->dilation[a], s = p->stride[a];
-  const int64_t block = s == 1 ? at : at / s;
+  const int64_t block = s == 1 ? at : s == 2 ? at >> 1 : at / s; /* divisions take long */
   return at < 0 || block * s != at || block >= p->count[a] ? -1 : block;
 }
 
@@ -116,37 +116,52 @@ INLINE int64_t block_at(const GlowCol2ImParams *p, int a, int64_t place, int64_t
       }                                                                                            \
   }
 
-/* What the taps of a row have: column c of the image is at from[c], for c in [first, end). */
-typedef struct Tap {
-  const float *from;
-  int64_t first, end, k; /* k: along the last axis */
-} Tap;
-
-/* What each tap along the last axis has: columns [first, end) of the image, column c from block
- * c - at, and lanes of the vectors of a row. */
+/* What each tap along the last axis has: columns [first, end) of the image, where column 0 would
+ * be, in elements from the first block of a row at tap 0, and lanes of the vectors of a row. */
 typedef struct Masks {
   int64_t vectors; /* of a row; 0: there are too many for masks */
-  int64_t first[GLOW_COL2_IM_TAPS], end[GLOW_COL2_IM_TAPS], at[GLOW_COL2_IM_TAPS];
+  int64_t first[GLOW_COL2_IM_TAPS], end[GLOW_COL2_IM_TAPS], from[GLOW_COL2_IM_TAPS];
+  int64_t low, high; /* the least and the greatest `from` */
   GlowVecI of[GLOW_COL2_IM_TAPS];
 } Masks;
 
-INLINE int64_t find_taps(const GlowCol2ImParams *p, const Masks *m, const float *x, int64_t r0,
-                         int64_t r1, Tap *taps) {
+/* Column c of the image is at from[c] for tap k along the last axis. */
+typedef struct Tap {
+  const float *from;
+  const GlowVecI *masks;
+  int64_t k;
+} Tap;
+
+/* The taps of a row. Each is from [low, high]. */
+typedef struct Taps {
+  int64_t count;
+  const float *low, *high;
+  Tap of[GLOW_COL2_IM_TAPS];
+} Taps;
+
+/* Rows of taps lie in ascending order: those of one tap are a plane of blocks. */
+INLINE void find_taps(const GlowCol2ImParams *p, const Masks *m, const float *x, int64_t r0,
+                      int64_t r1, Taps *taps) {
   const int64_t row_blocks = p->count[2], blocks = p->count[0] * p->count[1] * row_blocks;
   int64_t count = 0;
+  taps->low = taps->high = x;
   ROLLED for (int64_t i = 0; i < p->kernel[0]; i++) {
     const int64_t b0 = block_at(p, 0, r0, i);
     ROLLED for (int64_t j = 0; b0 >= 0 && j < p->kernel[1]; j++) {
       const int64_t b1 = block_at(p, 1, r1, j);
-      ROLLED for (int64_t k = 0; b1 >= 0 && k < p->kernel[2]; k++) {
-        const int64_t tap = (i * p->kernel[1] + j) * p->kernel[2] + k;
+      if (b1 < 0)
+        continue;
+      const float *row =
+          x + (i * p->kernel[1] + j) * p->kernel[2] * blocks + (b0 * p->count[1] + b1) * row_blocks;
+      taps->low = count ? taps->low : row + m->low;
+      taps->high = row + m->high;
+      ROLLED for (int64_t k = 0; k < p->kernel[2]; k++) {
         if (m->first[k] < m->end[k])
-          taps[count++] = (Tap){x + tap * blocks + (b0 * p->count[1] + b1) * row_blocks - m->at[k],
-                                m->first[k], m->end[k], k};
+          taps->of[count++] = (Tap){row + m->from[k], m->of + k * m->vectors, k};
       }
     }
   }
-  return count;
+  taps->count = count;
 }
 
 /* A vector at `from` with +0 outside of lanes [first, end); nothing is read outside of
@@ -164,6 +179,7 @@ INLINE GlowVec load_lanes(const float *from, int64_t first, int64_t end, const f
 }
 
 INLINE void find_masks(const GlowCol2ImParams *p, Masks *m) {
+  const int64_t blocks = p->count[0] * p->count[1] * p->count[2];
   GlowVecI lanes;
   UNROLL for (int l = 0; l < GLOW_VL; l++) lanes[l] = l;
   m->vectors = (p->image[2] + GLOW_VL - 1) / GLOW_VL;
@@ -172,7 +188,9 @@ INLINE void find_masks(const GlowCol2ImParams *p, Masks *m) {
   ROLLED for (int64_t k = 0; k < p->kernel[2]; k++) {
     int64_t first, end, at;
     blocks_at(p, 2, k, &first, &end, &at);
-    m->first[k] = first + at, m->end[k] = end + at, m->at[k] = at;
+    m->first[k] = first + at, m->end[k] = end + at, m->from[k] = k * blocks - at;
+    m->low = k ? least(m->low, m->from[k]) : m->from[k];
+    m->high = k ? most(m->high, m->from[k]) : m->from[k];
     ROLLED for (int64_t v = 0; v < m->vectors; v++) {
       const int32_t begin = (int32_t)(first + at - v * GLOW_VL),
                     stop = (int32_t)(end + at - v * GLOW_VL);
@@ -181,16 +199,16 @@ INLINE void find_masks(const GlowCol2ImParams *p, Masks *m) {
   }
 }
 
-/* N vectors, the first of them number v, of a row of the image whose taps may be read whole: one
- * alone waits for its last sum. */
+/* N vectors, the first of them number v, of a row of the image whose taps may be read whole, `row`
+ * elements behind those of the first row: one alone waits for its last sum. */
 #define FOLD_WHOLE(N)                                                                              \
-  INLINE void fold_whole##N(const Masks *m, const Tap *taps, int64_t count, int64_t v, float *y,   \
+  INLINE void fold_whole##N(const Taps *taps, int64_t row, int64_t v, float *y,                    \
                             const float *y_limit) {                                                \
     GlowVec sum[N];                                                                                \
     UNROLL for (int n = 0; n < N; n++) sum[n] = vec_splat(0);                                      \
-    ROLLED for (int64_t t = 0; t < count; t++) {                                                   \
-      const float *from = taps[t].from + v * GLOW_VL;                                              \
-      const GlowVecI *mask = m->of + taps[t].k * m->vectors + v;                                   \
+    ROLLED for (int64_t t = 0; t < taps->count; t++) {                                             \
+      const float *from = taps->of[t].from + row + v * GLOW_VL;                                    \
+      const GlowVecI *mask = taps->of[t].masks + v;                                                \
       UNROLL for (int n = 0; n < N; n++) sum[n] +=                                                 \
           (GlowVec)((GlowVecI)vec_load(from + n * GLOW_VL) & mask[n]);                             \
     }                                                                                              \
@@ -205,25 +223,26 @@ INLINE void find_masks(const GlowCol2ImParams *p, Masks *m) {
 FOLD_WHOLE(2)
 FOLD_WHOLE(1)
 
-INLINE void fold_whole_row(const Masks *m, const Tap *taps, int64_t count, float *y,
+INLINE void fold_whole_row(const Taps *taps, int64_t vectors, int64_t row, float *y,
                            const float *y_limit) {
   int64_t v = 0;
-  ROLLED for (; v + 2 <= m->vectors; v += 2) fold_whole2(m, taps, count, v, y, y_limit);
-  if (v < m->vectors)
-    fold_whole1(m, taps, count, v, y, y_limit);
+  ROLLED for (; v + 2 <= vectors; v += 2) fold_whole2(taps, row, v, y, y_limit);
+  if (v < vectors)
+    fold_whole1(taps, row, v, y, y_limit);
 }
 
 /* A row of the image; y_limit: where no more is stored. */
-INLINE void fold_row(const GlowCol2ImParams *p, const Tap *taps, int64_t count, const float *begin,
-                     const float *limit, float *y, const float *y_limit) {
+INLINE void fold_row(const GlowCol2ImParams *p, const Masks *m, const Taps *taps, int64_t row,
+                     const float *begin, const float *limit, float *y, const float *y_limit) {
   ROLLED for (int64_t j = 0; j < p->image[2]; j += GLOW_VL) {
     GlowVec sum = vec_splat(0);
-    ROLLED for (int64_t t = 0; t < count; t++) {
-      const int64_t first = taps[t].first - j, end = taps[t].end - j;
+    ROLLED for (int64_t t = 0; t < taps->count; t++) {
+      const Tap tap = taps->of[t];
+      const int64_t first = m->first[tap.k] - j, end = m->end[tap.k] - j;
       if (first <= 0 && end >= GLOW_VL)
-        sum += vec_load(taps[t].from + j);
+        sum += vec_load(tap.from + row + j);
       else if (first < GLOW_VL && end > 0)
-        sum += load_lanes(taps[t].from + j, first, end, begin, limit);
+        sum += load_lanes(tap.from + row + j, first, end, begin, limit);
     }
     if (y + j + GLOW_VL <= y_limit)
       vec_store(y + j, sum);
@@ -246,27 +265,24 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
   const float *limit = x + p->planes * plane;
   Masks masks;
   find_masks(p, &masks);
-  Tap taps[GLOW_COL2_IM_TAPS];
-  const float *low = x, *high = x; /* the lowest and the highest of where taps are from */
-  int64_t count = 0;
+  Taps taps;
+  int64_t row = 0; /* elements behind the taps that were found */
+  int64_t r1 = begin % p->image[1], rest = begin / p->image[1];
   ROLLED for (int64_t u = begin; u < end; u++) {
-    const int64_t r1 = u % p->image[1], rest = u / p->image[1];
     if (u > begin && r1 > 0 && row_has_all(p, r1 - 1) && row_has_all(p, r1)) {
-      ROLLED for (int64_t t = 0; t < count; t++) taps[t].from += p->count[2];
-      low += p->count[2], high += p->count[2];
+      row += p->count[2];
     } else {
-      count = find_taps(p, &masks, x + rest / p->image[0] * plane, rest % p->image[0], r1, taps);
-      low = high = count ? taps[0].from : x;
-      ROLLED for (int64_t t = 1; t < count; t++) {
-        low = (uintptr_t)taps[t].from < (uintptr_t)low ? taps[t].from : low;
-        high = (uintptr_t)taps[t].from > (uintptr_t)high ? taps[t].from : high;
-      }
+      const int64_t image = p->image[0] == 1 ? rest : rest / p->image[0];
+      find_taps(p, &masks, x + image * plane, rest - image * p->image[0], r1, &taps);
+      row = 0;
     }
-    if (masks.vectors > 0 && (uintptr_t)low >= (uintptr_t)x &&
-        (uintptr_t)(high + masks.vectors * GLOW_VL) <= (uintptr_t)limit)
-      fold_whole_row(&masks, taps, count, y + u * p->image[2], y + end * p->image[2]);
+    if (masks.vectors > 0 && (uintptr_t)(taps.low + row) >= (uintptr_t)x &&
+        (uintptr_t)(taps.high + row + masks.vectors * GLOW_VL) <= (uintptr_t)limit)
+      fold_whole_row(&taps, masks.vectors, row, y + u * p->image[2], y + end * p->image[2]);
     else
-      fold_row(p, taps, count, x, limit, y + u * p->image[2], y + end * p->image[2]);
+      fold_row(p, &masks, &taps, row, x, limit, y + u * p->image[2], y + end * p->image[2]);
+    if (++r1 == p->image[1])
+      r1 = 0, rest++;
   }
 }
 
@@ -275,6 +291,8 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
   STORE_ROW(kind, S, C, STORE)                                                                     \
   void glow_col2_im_##kind(const GlowCol2ImParams *params, void *const *ptrs, int64_t begin,       \
                            int64_t end, char *scratch) {                                           \
+    if (begin >= end)                                                                              \
+      return;                                                                                      \
     const GlowCol2ImParams copy = *params, *const p = &copy; /* no store changes it */             \
     const int64_t columns = p->image[2], taps = p->kernel[0] * p->kernel[1] * p->kernel[2];        \
     const int64_t row_blocks = p->count[2], blocks = p->count[0] * p->count[1] * row_blocks;       \
@@ -287,9 +305,9 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
     const int64_t known = least(p->kernel[2], GLOW_COL2_IM_TAPS); /* they divide */                \
     Run runs[GLOW_COL2_IM_TAPS];                                                                   \
     ROLLED for (int64_t k = 0; k < known; k++) runs[k] = run_of(p, k, room);                       \
+    int64_t r1 = begin % p->image[1], r0 = begin / p->image[1] % p->image[0];                      \
+    const S *x = (const S *)ptrs[1] + begin / (p->image[0] * p->image[1]) * taps * blocks;         \
     ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
-      const int64_t r1 = u % p->image[1], r0 = u / p->image[1] % p->image[0];                      \
-      const S *x = (const S *)ptrs[1] + u / (p->image[0] * p->image[1]) * taps * blocks;           \
       S *restrict y = (S *)ptrs[0] + u * columns;                                                  \
       __builtin_memset(sum, 0, (size_t)(s * room) * sizeof(C));                                    \
       ROLLED for (int64_t i = 0; i < p->kernel[0]; i++) {                                          \
@@ -306,6 +324,11 @@ INLINE void fold_rows(const GlowCol2ImParams *p, const float *x, float *y, int64
         }                                                                                          \
       }                                                                                            \
       kind##_store(y, sum, columns, s, room);                                                      \
+      if (++r1 == p->image[1]) {                                                                   \
+        r1 = 0;                                                                                    \
+        if (++r0 == p->image[0])                                                                   \
+          r0 = 0, x += taps * blocks;                                                              \
+      }                                                                                            \
     }                                                                                              \
   }
 
