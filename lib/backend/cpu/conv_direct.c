@@ -82,7 +82,7 @@ static bool choose_tile(GlowSelect *s, const GlowConvView *c, GlowWork *body, bo
   g.edges = left + right;
   g.taps = p->g.kh * p->g.kw;
   g.single = single;
-  g.flat = !single && is_flat(body, p);
+  g.flat = is_flat(body, p);
   GlowConvTile t = {.count = given.count};
   if (given.count && given.count <= 3)
     memcpy(t.values, given.data, given.count * sizeof *t.values);

@@ -12,6 +12,17 @@ enum { FEW_CHANNELS = 16 };
 
 static bool is_view(const GlowValue *v) { return glow_value_def(v, GLOW_OP_TENSORVIEW) != NULL; }
 
+/* Whether there may be gaps between the rows of a map: those of a view lie as its strides say. */
+static bool has_gaps(const GlowValue *v) {
+  const GlowNode *view = glow_value_def(v, GLOW_OP_TENSORVIEW);
+  const GlowTensorviewMembers *m = view ? view->members : NULL;
+  if (!m || !m->strides.count)
+    return false;
+  const GlowSize row = glow_array_at(m->strides, GlowSize, 2);
+  const GlowSize column = glow_array_at(m->strides, GlowSize, 3);
+  return row.extent || column.extent || row.size != v->type->dims[3].size * column.size;
+}
+
 /* Whether an operand of the epilogue has all rows and columns of the result, or one of each. */
 static bool follows_rows(const GlowType *t, const GlowType *y) {
   if (!glow_type_is_static(t) || t->rank > y->rank)
@@ -30,7 +41,7 @@ static bool is_flat(const GlowNode *n, const GlowType *w, const GlowType *y) {
     if (glow_listed(m->pads, i, 0) != 0 || glow_listed(m->strides, i % 2, 1) != 1)
       return false;
   }
-  if (is_view(glow_node_out(n, 0)) || is_view(glow_node_in(n, GLOW_CONVOLUTION_IN_X)))
+  if (is_view(glow_node_out(n, 0)) || has_gaps(glow_node_in(n, GLOW_CONVOLUTION_IN_X)))
     return false;
   for (uint32_t i = n->noperands - n->nextra; i < n->noperands; i++) {
     const GlowValue *v = n->operands[i].value;
@@ -85,7 +96,7 @@ static GlowConvTile tile_of(const GlowIsa *isa, const GlowNode *n, const GlowTyp
   int64_t left, right;
   glow_conv_edges(&line, &left, &right);
   g.edges = left + right;
-  g.flat = !g.single && is_flat(n, w, y);
+  g.flat = is_flat(n, w, y);
   return glow_conv_tile(isa, &g);
 }
 
