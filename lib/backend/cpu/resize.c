@@ -143,6 +143,54 @@ static void push_lists(Tables *t, const GlowResizeAxis *a, uint32_t axis) {
   }
 }
 
+/* Whether any `band` neighbouring lines of Y read no more than `slots` neighbouring lines of X. */
+static bool fits(const Tables *t, int64_t band, int64_t slots) {
+  const int64_t *table = t->table.data, *places = table + t->params.places[1];
+  for (int64_t line = 0; line + band <= t->params.out[1]; line++) {
+    int64_t low = INT64_MAX, high = 0;
+    for (int64_t i = line; i < line + band; i++) {
+      const int64_t *list = table + places[i];
+      for (int64_t k = 0; k < list[0]; k++) {
+        low = list[1 + 2 * k] < low ? list[1 + 2 * k] : low;
+        high = list[1 + 2 * k] > high ? list[1 + 2 * k] : high;
+      }
+    }
+    if (high - low >= slots)
+      return false;
+  }
+  return true;
+}
+
+/* Decides how many resampled rows of X scratch memory keeps: those that a sum reads; more, so that
+ * several lines of Y find theirs there; or all of the planes that a sum reads, which the next plane
+ * then finds. As many as a cache holds, and as have a use. */
+static void choose_slots(Tables *t, int64_t images) {
+  enum { KEPT = 32768, BAND = 64 }; /* bytes; lines */
+  GlowResizeParams *p = &t->params;
+  const int64_t row = p->out[2] * p->run * (int64_t)sizeof(double);
+  for (int a = 0; a < GLOW_RESIZE_AXES; a++) {
+    const int64_t least = p->span[a];
+    for (p->span[a] = 1; p->span[a] < least;)
+      p->span[a] *= 2;
+  }
+  p->band = 1;
+  if (p->fills)
+    return;
+  if (2 * p->out[1] >= p->in[1] && p->span[0] * p->in[1] * row <= KEPT) {
+    while (p->span[1] < p->in[1])
+      p->span[1] *= 2;
+    while (p->in[0] == 1 && !p->changes[0] && 2 * p->span[0] * p->span[1] * row <= KEPT / 2 &&
+           p->span[0] < images)
+      p->span[0] *= 2;
+    p->band = p->out[1];
+    return;
+  }
+  while (2 * p->span[0] * p->span[1] * row <= KEPT / 2 && p->span[1] < p->in[1])
+    p->span[1] *= 2;
+  while (p->band < BAND && 2 * p->band < p->out[1] && fits(t, 2 * p->band, p->span[1]))
+    p->band *= 2;
+}
+
 /* ---- Selection ------------------------------------------------------------------------------- */
 
 /* The bits of an element that fills the crop. */
@@ -184,6 +232,8 @@ bool glow_select_resize(GlowSelect *s, const GlowNode *n) {
     else
       push_lists(&t, axes[a], a);
   }
+  if (!nearest)
+    choose_slots(&t, images);
   if (!nearest && t.params.run == 1 && t.params.changes[GLOW_RESIZE_AXES - 1])
     push_pairs(&t);
   t.params.bytes = glow_kind_info[kind].bits / 8;

@@ -3,8 +3,8 @@
  *
  * Nearest copies elements, and a row that repeats the one before it as a whole. Otherwise each
  * result is a sum of sums in double, the last axis first, each one chain from +0: rows of the input
- * are resampled along the last axis into scratch memory, where the next rows of the result find
- * them again. */
+ * are resampled along the last axis into scratch memory, all of a plane or those for a band of
+ * lines, where the next rows of the result find them again. */
 #include "kernels/kernels.h"
 #include "part.h"
 
@@ -18,7 +18,8 @@
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int64_t l = 0; l < (n); l++)
 #define BELOW(n) ROLLED for (int64_t l = 0; l < (n); l++)
 
-/* What library code has besides: loops for maps of two axes. */
+/* What library code has besides: a loop for maps whose elements stand twice. Sums are a function
+ * of their own there, whose numbers stay in registers. */
 #ifdef GLOW_LIBRARY
 enum { IN_LIBRARY = 1 };
 #define APART static __attribute__((noinline))
@@ -35,11 +36,12 @@ INLINE Place place_of(const GlowResizeParams *p, int64_t u) {
   const int64_t rows = u ? u / p->out[1] : 0;
   return u ? (Place){rows / p->out[0], rows % p->out[0], u % p->out[1]} : (Place){0, 0, 0};
 }
-INLINE void step(const GlowResizeParams *p, Place *at) {
-  at->line = at->line + 1 < p->out[1] ? at->line + 1 : 0;
+/* `count` rows of the same plane further, or all rows of `maps` images of one plane. */
+INLINE void step(const GlowResizeParams *p, Place *at, int64_t count, int64_t maps) {
+  at->line = at->line + count < p->out[1] ? at->line + count : 0;
   if (!at->line)
     at->plane = at->plane + 1 < p->out[0] ? at->plane + 1 : 0;
-  at->image += !at->line && !at->plane;
+  at->image += !at->line && !at->plane ? maps : 0;
 }
 
 /* ---- Nearest --------------------------------------------------------------------------------- */
@@ -49,17 +51,23 @@ INLINE void fill_bytes(const GlowResizeParams *p, char *to, int64_t count) {
       __builtin_memcpy(to + i * p->bytes, &p->fill, (size_t)p->bytes);
 }
 
-typedef uint32_t Eight __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint32_t Four __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint32_t Eight __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint32_t Sixteen __attribute__((vector_size(64), aligned(1), may_alias));
 
-/* Each of n elements twice, eight at a time, then four: who reads a register of the result finds
- * what one store has written. */
+/* Eight elements, each twice. */
+INLINE Sixteen double_eight(const char *from) {
+  const Eight v = *(const Eight *)from;
+  return __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+}
+
+/* Each of n elements twice, eight at a time, the last ones over those before them. */
 INLINE void double_row(const char *from, char *to, int64_t n) {
   int64_t i = 0;
-  ROLLED for (; i + 8 <= n; i += 8) {
-    const Eight v = *(const Eight *)(from + 4 * i);
-    *(Eight *)(to + 8 * i) = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3);
-    *(Eight *)(to + 8 * i + 32) = __builtin_shufflevector(v, v, 4, 4, 5, 5, 6, 6, 7, 7);
+  ROLLED for (; i + 8 <= n; i += 8) * (Sixteen *)(to + 8 * i) = double_eight(from + 4 * i);
+  if (i < n && n >= 8) {
+    *(Sixteen *)(to + 8 * (n - 8)) = double_eight(from + 4 * (n - 8));
+    return;
   }
   if (i + 4 <= n) {
     const Four v = *(const Four *)(from + 4 * i);
@@ -74,26 +82,15 @@ INLINE void double_row(const char *from, char *to, int64_t n) {
   }
 }
 
-/* Each of n elements twice, in two rows, one after the other: two lines of memory that are written by
- * turns take longer. Loads of a short row would wait for the stores. */
+/* Each of n elements twice, in two rows, one after the other: two lines of memory that are written
+ * by turns take longer. */
 INLINE void double_rows(const char *from, char *to, int64_t n) {
-  char *again = to + 8 * n;
-  int64_t i = 0;
   if (n == 8) {
-    const Eight v = *(const Eight *)from;
-    const Eight low = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3);
-    const Eight high = __builtin_shufflevector(v, v, 4, 4, 5, 5, 6, 6, 7, 7);
-    *(Eight *)to = *(Eight *)again = low;
-    *(Eight *)(to + 32) = *(Eight *)(again + 32) = high;
+    *(Sixteen *)to = *(Sixteen *)(to + 64) = double_eight(from);
     return;
   }
   double_row(from, to, n);
-  if (n <= 16) {
-    double_row(from, again, n);
-    return;
-  }
-  ROLLED for (; i + 4 <= n; i += 4) *(Eight *)(again + 8 * i) = *(const Eight *)(to + 8 * i);
-  ROLLED for (; i < n; i++) __builtin_memcpy(again + 8 * i, to + 8 * i, 8);
+  double_row(from, to + 8 * n, n);
 }
 
 /* Rows [begin, end) of maps whose elements stand twice along their last axis, and perhaps along the
@@ -133,7 +130,7 @@ void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t b
   char *to = (char *)GLOW_RESIZE_NEAREST_PTRS(ptrs).y + begin * row;
   const char *x = GLOW_RESIZE_NEAREST_PTRS(ptrs).x;
   (void)scratch;
-  ROLLED for (int64_t u = begin; u < end; u++, step(p, &at), to += row) {
+  ROLLED for (int64_t u = begin; u < end; u++, step(p, &at, 1, 1), to += row) {
     const int64_t i = planes_of[at.plane], j = lines_of[at.line];
     const int64_t source = i < 0 || j < 0 ? -1 : (at.image * p->in[0] + i) * lines + j;
     const char *from = x + source * columns * run;
@@ -208,50 +205,50 @@ INLINE bool is_halved(const GlowResizeParams *p) {
     }                                                                                              \
   }
 
-/* The same of a row of 16 floats at most, to 8 places or more: elements are chosen in registers,
- * not by loads of one each. */
+/* The same of `lines` rows of floats, of 16 at most or halved, to 8 places or more, `pitch` from
+ * each other: elements are chosen in registers, not by loads of one each. */
 #ifdef __AVX512VL__
 enum { HAS_FEW = 1 };
-INLINE void few_pairs(const GlowResizeParams *p, const float *x, double *restrict to) {
+INLINE void few_pairs(const GlowResizeParams *p, bool halved, const float *from,
+                      double *restrict to, int64_t lines, int64_t pitch) {
   typedef float Half __attribute__((vector_size(32)));
   typedef int32_t Places __attribute__((vector_size(32)));
-  typedef int64_t Indices __attribute__((vector_size(64), aligned(8)));
-  const int64_t n = p->out[2], *first = p->table + p->pairs, *second = first + n;
-  const int64_t *weights = second + n;
-  Half row[2];
-  load_part(row, x, p->in[2]);
-  ROLLED for (int64_t i = 0; i < n; i += 8) {
-    const int64_t at = i + 8 <= n ? i : n - 8; /* the last ones over those before them */
-    const Places a = __builtin_convertvector(*(const Indices *)(first + at), Places);
-    const Places b = __builtin_convertvector(*(const Indices *)(second + at), Places);
-    const Half u = __builtin_ia32_vpermi2varps256(row[0], a, row[1]);
-    const Half z = __builtin_ia32_vpermi2varps256(row[0], b, row[1]);
-    EACH(8) {
-      const double w = glow_double_from_bits((uint64_t)weights[at + l]);
-      const double v = glow_double_from_bits((uint64_t)weights[n + at + l]);
-      const double one = glow_fma(w, (double)u[l], 0.0);
-      const double both = glow_fma(v, (double)z[l], one);
-      to[at + l] = v != 0 ? both : one;
+  const int64_t n = p->out[2], in = p->in[2], *first = p->table + p->pairs, *second = first + n;
+  const int64_t *weights = second + n, part = halved ? 16 : in;
+  ROLLED for (int64_t i = 0; i < n; i += LANES) {
+    const int64_t at = i + LANES <= n ? i : n - LANES; /* the last ones over those before them */
+    const int64_t base = halved ? 2 * at : 0;
+    const Places a = __builtin_convertvector(*(const Longs *)(first + at) - base, Places);
+    const Places b = __builtin_convertvector(*(const Longs *)(second + at) - base, Places);
+    const Doubles w = (Doubles) * (const Longs *)(weights + at);
+    const Doubles v = (Doubles) * (const Longs *)(weights + n + at);
+    const Longs two = v != 0;
+    const float *x = from + base;
+    double *y = to + at;
+    ROLLED for (int64_t k = lines; k > 0; k--, x += in, y += pitch) {
+      Half row[2];
+      load_part(row, x, part);
+      const Half u = __builtin_ia32_vpermi2varps256(row[0], a, row[1]);
+      const Half z = __builtin_ia32_vpermi2varps256(row[0], b, row[1]);
+      const Doubles one = doubles_fma(w, __builtin_convertvector(u, Doubles), (Doubles){0});
+      const Doubles both = doubles_fma(v, __builtin_convertvector(z, Doubles), one);
+      *(Doubles *)y = (Doubles)(((Longs)both & two) | ((Longs)one & ~two));
     }
   }
 }
 #else
 enum { HAS_FEW = 0 };
-INLINE void few_pairs(const GlowResizeParams *p, const float *x, double *restrict to) {
-  (void)p, (void)x, (void)to;
+INLINE void few_pairs(const GlowResizeParams *p, bool halved, const float *from,
+                      double *restrict to, int64_t lines, int64_t pitch) {
+  (void)p, (void)halved, (void)from, (void)to, (void)lines, (void)pitch;
 }
 #endif
 
-/* Any row. */
+/* Any other row. */
 #define ROW(kind, S, LOAD)                                                                         \
-  INLINE void row_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,              \
-                         double *restrict to) {                                                    \
+  INLINE void row_##kind(const GlowResizeParams *p, const S *restrict x, double *restrict to) {    \
     if (!p->changes[2]) {                                                                          \
       EACH(p->in[2] * p->run) to[l] = LOAD(x[l]);                                                  \
-    } else if (sizeof(S) == 4 && HAS_FEW && p->pairs && p->in[2] <= 16 && p->out[2] >= 8) {        \
-      few_pairs(p, (const float *)(const void *)x, to);                                            \
-    } else if (p->pairs) {                                                                         \
-      pairs_##kind(p, halved, x, to);                                                              \
     } else if (p->run == 1) {                                                                      \
       const int64_t *const table = p->table, *const lists = table + p->places[2];                  \
       const int64_t n = p->out[2];                                                                 \
@@ -292,6 +289,20 @@ INLINE void few_pairs(const GlowResizeParams *p, const float *x, double *restric
     }                                                                                              \
   }
 
+/* `lines` rows that follow each other, to rows `pitch` from each other. */
+#define LINES(kind, S)                                                                             \
+  APART void lines_##kind(const GlowResizeParams *p, bool halved, const S *restrict x,             \
+                          double *restrict to, int64_t lines, int64_t pitch) {                     \
+    const int64_t next = p->in[2] * p->run;                                                        \
+    const bool few = p->in[2] <= 16 || (halved && lines > 1);                                      \
+    if (sizeof(S) == 4 && HAS_FEW && p->pairs && p->out[2] >= 8 && few)                            \
+      few_pairs(p, halved, (const float *)(const void *)x, to, lines, pitch);                      \
+    else if (p->pairs)                                                                             \
+      ROLLED for (; lines > 0; lines--, x += next, to += pitch) pairs_##kind(p, halved, x, to);    \
+    else                                                                                           \
+      ROLLED for (; lines > 0; lines--, x += next, to += pitch) row_##kind(p, x, to);              \
+  }
+
 /* Resampled rows in scratch memory: first which row of X each slot holds (-1: none), then where the
  * rows of a sum are, in its order, then the slots, of `size` elements, a multiple of 16. */
 typedef struct Rows {
@@ -302,20 +313,19 @@ typedef struct Rows {
 
 INLINE int64_t slots_of(const GlowResizeParams *p) { return p->span[0] * p->span[1]; }
 INLINE Rows rows_in(const GlowResizeParams *p, char *scratch) {
-  const int64_t all = (slots_of(p) + 7) / 8 * 64; /* bytes for a number or address of each slot */
-  Rows r = {(int64_t *)scratch, (p->out[2] * p->run + 15) / 16 * 16, NULL, NULL};
+  const int64_t slots = slots_of(p), size = p->out[2] * p->run;
+  const int64_t all = (slots + 7) / 8 * 64; /* bytes for a number or address of each slot */
+  Rows r = {(int64_t *)scratch, (size + 15) / 16 * 16, NULL, NULL};
   r.list = (const double **)(void *)(scratch + all);
   r.data = (double *)(void *)(scratch + 2 * all);
-  BELOW(slots_of(p)) r.ids[l] = -1;
-  /* Sums behind a row are not of what was there, which may take long. */
-  ROLLED for (int64_t i = 0; i < slots_of(p); i++)
-      ROLLED for (int64_t k = p->out[2] * p->run; k < r.size; k++) r.data[i * r.size + k] = 0;
+  EACH(slots) r.ids[l] = -1;
+  /* Sums behind a short row are not of what was there, which may take long. */
+  ROLLED for (int64_t i = 0; size < 16 && i < slots; i++) ROLLED for (int64_t k = size; k < 16; k++)
+      r.data[i * 16 + k] = 0;
   return r;
 }
-/* i % n without a division for the spans of two neighbours, which library code does not know. */
-INLINE int64_t turn(int64_t i, int64_t n) { return n == 1 ? 0 : n == 2 ? i & 1 : i % n; }
 INLINE int64_t slot_of(const GlowResizeParams *p, int64_t i, int64_t j) {
-  return turn(i, p->span[0]) * p->span[1] + turn(j, p->span[1]);
+  return (i & (p->span[0] - 1)) * p->span[1] + (j & (p->span[1] - 1));
 }
 
 enum { PARTS = 16 / LANES }; /* registers of 16 sums */
@@ -346,7 +356,7 @@ INLINE void sum_rows(const GlowResizeParams *p, const Rows *r, const int64_t *pl
   EACH_PART((Doubles *)out)[i] = outer[i];
 }
 
-/* Sums of one row or two, of one plane. */
+/* Sums of one row or two. */
 INLINE void sum_two(bool two, double w, const double *restrict x, double v,
                     const double *restrict z, double *restrict out) {
   if (two)
@@ -354,119 +364,147 @@ INLINE void sum_two(bool two, double w, const double *restrict x, double v,
   else
     LANES16 out[l] = glow_fma(w, x[l], 0.0);
 }
-INLINE void sum_lines(const Rows *r, const int64_t *lines, int64_t at, double *restrict out) {
-  const bool two = lines[0] > 1;
-  sum_two(two, list_weight(lines, 0), r->list[0] + at, two ? list_weight(lines, 1) : 0,
-          r->list[two] + at, out);
+
+/* Sums of four. */
+INLINE void sum_four(const double *w, const double *const *row, int64_t at, double *restrict out) {
+  const double *restrict a = row[0] + at, *restrict b = row[1] + at;
+  const double *restrict c = row[2] + at, *restrict d = row[3] + at;
+  LANES16 out[l] =
+      glow_fma(w[3], d[l], glow_fma(w[2], c[l], glow_fma(w[1], b[l], glow_fma(w[0], a[l], 0.0))));
 }
 
-/* Sums of one row or two of each of one plane or two. */
-INLINE void sum_planes(const Rows *r, const int64_t *planes, const int64_t *lines, int64_t at,
-                       double *restrict out) {
-  const double w = list_weight(planes, 0), v = planes[0] > 1 ? list_weight(planes, 1) : 0;
-  const Rows second = {NULL, 0, r->list + lines[0], NULL};
+/* Sums of one row or two of each of one plane or two, `apart` from each other. */
+INLINE void sum_planes(bool two, double w, const double *x, double v, const double *z,
+                       const int64_t *planes, int64_t apart, double *restrict out) {
+  const bool pair = planes[0] == 2;
   double front[16], back[16];
-  sum_lines(r, lines, at, front);
-  if (planes[0] > 1)
-    sum_lines(&second, lines, at, back);
-  sum_two(planes[0] > 1, w, front, v, back, out);
+  sum_two(two, w, x, v, z, front);
+  if (pair)
+    sum_two(two, w, x + apart, v, z + apart, back);
+  sum_two(pair, list_weight(planes, 0), front, list_weight(planes, pair), back, out);
 }
 
-/* Stores SUM(at) for each 16 columns, the last ones over those before them. */
-#define EACH_SUM(size, y, STORE, SUM)                                                              \
+/* Stores SUM(at) for each 16 columns, the last ones over those before them, of each of `count`
+ * maps. */
+#define EACH_SUM(count, STORE, SUM)                                                                \
   {                                                                                                \
     double sums[16] __attribute__((aligned(64)));                                                  \
-    ROLLED for (int64_t x = 0; (size) >= 16 && x < (size); x += 16) {                              \
-      const int64_t at = x + 16 <= (size) ? x : (size)-16;                                         \
-      SUM(at);                                                                                     \
-      LANES16 y[at + l] = STORE(sums[l]);                                                          \
-    }                                                                                              \
-    if ((size) < 16) {                                                                             \
-      SUM(0);                                                                                      \
-      BELOW(size) y[l] = STORE(sums[l]);                                                           \
-    }                                                                                              \
-  }
-#define SUM_ROWS(at) sum_rows(p, &r, planes, lines, at, sums)
-#define SUM_LINES(at) sum_lines(&r, lines, at, sums)
-#define SUM_PLANES(at) sum_planes(&r, planes, lines, at, sums)
-
-/* Rows [begin, end) of maps in which sums have two neighbours at most along both axes. Library code
- * has this for the kinds of pictures and activations. */
-#define MAPS(kind, S, STORE)                                                                       \
-  APART void row_of_pairs_##kind(const GlowResizeParams *p, bool halved, const S *x, double *to) { \
-    if (sizeof(S) == 4 && HAS_FEW && p->in[2] <= 16 && p->out[2] >= 8)                             \
-      few_pairs(p, (const float *)x, to);                                                          \
-    else                                                                                           \
-      pairs_##kind(p, halved, x, to);                                                              \
-  }                                                                                                \
-  INLINE void maps_##kind(const GlowResizeParams *p, bool halved, const Rows *rows, S *y,          \
-                          const S *from, int64_t begin, int64_t end) {                             \
-    const int64_t size = p->out[2] * p->run, lines = p->out[1], mask = p->span[1] - 1;             \
-    const int64_t next = p->in[2] * p->run, map = p->in[1];                                        \
-    const int64_t *table = p->table, *lists = table + p->places[1];                                \
-    int64_t line = begin % lines, first = begin / lines * map, have[2] = {-1, -1};                 \
-    ROLLED for (int64_t u = begin; u < end; u++) {                                                 \
-      const int64_t *list = table + lists[line];                                                   \
-      const bool two = list[0] > 1;                                                                \
-      const int64_t i = list_index(list, 0), j = list_index(list, two);                            \
-      double *row = rows->data + (i & mask) * rows->size;                                          \
-      double *second = rows->data + (j & mask) * rows->size;                                       \
-      if (have[i & mask] != first + i)                                                             \
-        row_of_pairs_##kind(p, halved, from + (first + i) * next, row);                            \
-      have[i & mask] = first + i;                                                                  \
-      if (have[j & mask] != first + j)                                                             \
-        row_of_pairs_##kind(p, halved, from + (first + j) * next, second);                         \
-      have[j & mask] = first + j;                                                                  \
-      const double w = list_weight(list, 0), v = two ? list_weight(list, 1) : 0;                   \
-      S *restrict to = y + u * size;                                                               \
-      EACH_SUM(size, to, STORE, SUM_LINE)                                                          \
-      first += line + 1 < lines ? 0 : map;                                                         \
-      line = line + 1 < lines ? line + 1 : 0;                                                      \
+    __typeof__(*y) *restrict to = y;                                                               \
+    int64_t from = 0;                                                                              \
+    ROLLED for (int64_t m = (count); m > 0; m--, to += out_map, from += map) {                     \
+      ROLLED for (int64_t c = 0; last >= 0 && c < size; c += 16) {                                 \
+        const int64_t at = c < last ? c : last;                                                    \
+        SUM(from + at);                                                                            \
+        LANES16 to[at + l] = STORE(sums[l]);                                                       \
+      }                                                                                            \
+      if (last < 0) {                                                                              \
+        SUM(from);                                                                                 \
+        BELOW(size) to[l] = STORE(sums[l]);                                                        \
+      }                                                                                            \
     }                                                                                              \
   }
-#define SUM_LINE(at) sum_two(two, w, row + at, v, second + at, sums)
+#define SUM_TWO(at) sum_two(two, w, x + (at), v, z + (at), sums)
+#define SUM_PLANES(at) sum_planes(two, w, x + (at), v, z + (at), planes, back - front, sums)
+#define SUM_FOUR(at) sum_four(weights, rows, at, sums)
+#define SUM_ROWS(at) sum_rows(p, r, planes, list, at, sums)
 
-#define RESIZE(kind, S, LOAD, STORE, HAS_MAPS)                                                     \
+/* Lines of sums of one row or two, up to the next one that is none. */
+#define EACH_LINE(count, STORE, SUM)                                                               \
+  ROLLED for (; lines > 0 && (uint64_t)(table[*place] - 1) < 2; lines--, place++, y += size) {     \
+    const int64_t *list = table + *place;                                                          \
+    const bool two = list[0] > 1;                                                                  \
+    const double *x = front + (list_index(list, 0) & mask) * next;                                 \
+    const double *z = front + (list_index(list, two) & mask) * next;                               \
+    const double w = list_weight(list, 0), v = list_weight(list, two);                             \
+    EACH_SUM(count, STORE, SUM)                                                                    \
+  }
+
+/* `lines` lines of results, from line `line` of a plane on, of rows that are all in their slots;
+ * the same of each of `maps` images of one plane. */
+#define SUMS(kind, S, STORE)                                                                       \
+  APART void sums_##kind(const GlowResizeParams *p, const Rows *r, const int64_t *planes,          \
+                         int64_t line, int64_t lines, int64_t maps, S *restrict y) {               \
+    const int64_t size = p->out[2] * p->run, mask = p->span[1] - 1, next = r->size;                \
+    const int64_t map = p->span[1] * next, out_map = p->out[1] * size;                             \
+    const int64_t *const table = p->table, *place = table + p->places[1] + line;                   \
+    const bool flat = p->changes[1] && !p->changes[0];                                             \
+    const bool pair = planes[0] == 2;                                                              \
+    const bool deep =                                                                              \
+        sizeof(S) == 4 && p->changes[1] && p->changes[0] && (pair || planes[0] == 1);              \
+    const int64_t last = size - 16;                                                                \
+    const double *front = r->data + slot_of(p, list_index(planes, 0), 0) * next;                   \
+    const double *back = r->data + slot_of(p, list_index(planes, pair), 0) * next;                 \
+    ROLLED for (; lines > 0; lines--, place++, y += size) {                                        \
+      if (flat)                                                                                    \
+        EACH_LINE(maps, STORE, SUM_TWO)                                                            \
+      else if (deep)                                                                               \
+        EACH_LINE(1, STORE, SUM_PLANES)                                                            \
+      if (!lines)                                                                                  \
+        return;                                                                                    \
+      const int64_t *list = table + *place;                                                        \
+      if (sizeof(S) == 4 && flat && list[0] == 4) {                                                \
+        double weights[4];                                                                         \
+        const double *rows[4];                                                                     \
+        UNROLL for (int k = 0; k < 4; k++) {                                                       \
+          weights[k] = list_weight(list, k);                                                       \
+          rows[k] = front + (list_index(list, k) & mask) * next;                                   \
+        }                                                                                          \
+        EACH_SUM(maps, STORE, SUM_FOUR)                                                            \
+      } else {                                                                                     \
+        ROLLED for (int64_t a = 0; a < planes[0]; a++)                                             \
+            ROLLED for (int64_t b = 0; b < list[0]; b++) r->list[a * list[0] + b] =                \
+            r->data + slot_of(p, list_index(planes, a), list_index(list, b)) * next;               \
+        EACH_SUM(maps, STORE, SUM_ROWS)                                                            \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+#define RESIZE(kind, S, LOAD, STORE)                                                               \
   PAIRS(kind, S, LOAD)                                                                             \
   ROW(kind, S, LOAD)                                                                               \
-  MAPS(kind, S, STORE)                                                                             \
+  LINES(kind, S)                                                                                   \
+  SUMS(kind, S, STORE)                                                                             \
   void glow_resize_##kind(const GlowResizeParams *p, void *const *ptrs, int64_t begin,             \
                           int64_t end, char *scratch) {                                            \
     const int64_t size = p->out[2] * p->run;                                                       \
     const S fill = (S)FILL_##S(p->fill);                                                           \
     const Rows r = rows_in(p, scratch);                                                            \
-    const bool halved = is_halved(p);                                                              \
-    if (HAS_MAPS && IN_LIBRARY && p->pairs && !p->changes[0] && p->changes[1] &&                   \
-        p->span[1] <= 2 && !p->fills) {                                                            \
-      maps_##kind(p, halved, &r, ptrs[0], ptrs[1], begin, end);                                    \
-      return;                                                                                      \
-    }                                                                                              \
+    const bool halved = is_halved(p), whole = !p->fills && p->span[1] >= p->in[1];                 \
     Place place = place_of(p, begin);                                                              \
-    ROLLED for (int64_t u = begin; u < end; u++, step(p, &place)) {                                \
+    ROLLED for (int64_t u = begin, count, maps; u < end;                                           \
+                u += count * maps, step(p, &place, count, maps)) {                                 \
       const int64_t *planes = list_of(p, 0, place.plane), *lines = list_of(p, 1, place.line);      \
-      const int64_t first = place.image * p->in[0];                                                \
+      const int64_t left = p->out[1] - place.line, first = place.image * p->in[0];                 \
       S *restrict y = (S *)ptrs[0] + u * size;                                                     \
+      count = p->band < left ? p->band : left;                                                     \
+      count = count < end - u ? count : end - u;                                                   \
+      maps = !p->changes[0] && p->span[0] > 1 && count == p->out[1] ? (end - u) / count : 1;       \
+      maps = maps < p->span[0] ? maps : p->span[0];                                                \
       if (p->fills && (planes[0] < 0 || lines[0] < 0)) {                                           \
         BELOW(size) y[l] = fill;                                                                   \
         continue;                                                                                  \
       }                                                                                            \
-      ROLLED for (int64_t a = 0; a < planes[0]; a++)                                               \
-          ROLLED for (int64_t b = 0; b < lines[0]; b++) {                                          \
-        const int64_t i = list_index(planes, a), j = list_index(lines, b);                         \
-        const int64_t id = (first + i) * p->in[1] + j, slot = slot_of(p, i, j);                    \
-        if (r.ids[slot] != id)                                                                     \
-          row_##kind(p, halved, (const S *)ptrs[1] + id * p->in[2] * p->run,                       \
-                     r.data + slot * r.size);                                                      \
-        r.ids[slot] = id;                                                                          \
-        r.list[a * lines[0] + b] = r.data + slot * r.size;                                         \
+      const bool joined = maps > 1 && p->in[1] == p->span[1];                                      \
+      const int64_t steps = p->changes[0] ? planes[0] : joined ? 1 : maps;                         \
+      ROLLED for (int64_t a = 0; a < steps; a++) {                                                 \
+        const int64_t i = maps > 1 ? a : list_index(planes, a), id = (first + i) * p->in[1];       \
+        const int64_t slot = slot_of(p, i, 0);                                                     \
+        if (whole && r.ids[slot] != id)                                                            \
+          lines_##kind(p, halved, (const S *)ptrs[1] + id * p->in[2] * p->run,                     \
+                       r.data + slot * r.size, (joined ? maps : 1) * p->in[1], r.size);            \
+        r.ids[slot] = whole ? id : r.ids[slot];                                                    \
+        ROLLED for (int64_t k = 0; !whole && k < count; k++) {                                     \
+          const int64_t *list = list_of(p, 1, place.line + k);                                     \
+          ROLLED for (int64_t b = 0; b < list[0]; b++) {                                           \
+            const int64_t j = list_index(list, b), here = slot_of(p, i, j);                        \
+            if (r.ids[here] != id + j)                                                             \
+              lines_##kind(p, halved, (const S *)ptrs[1] + (id + j) * p->in[2] * p->run,           \
+                           r.data + here * r.size, 1, r.size);                                     \
+            r.ids[here] = id + j;                                                                  \
+          }                                                                                        \
+        }                                                                                          \
       }                                                                                            \
-      if (!p->changes[0] && p->changes[1] && (lines[0] == 1 || lines[0] == 2))                     \
-        EACH_SUM(size, y, STORE, SUM_LINES)                                                        \
-      else if (sizeof(S) == 4 && p->changes[0] && p->changes[1] && planes[0] <= 2 &&               \
-               lines[0] <= 2)                                                                      \
-        EACH_SUM(size, y, STORE, SUM_PLANES)                                                       \
-      else                                                                                         \
-        EACH_SUM(size, y, STORE, SUM_ROWS)                                                         \
+      sums_##kind(p, &r, planes, place.line, count, maps, y);                                      \
       ROLLED for (int64_t k = 0; p->fills && k < p->out[2]; k++) {                                 \
         if (list_of(p, 2, k)[0] < 0)                                                               \
           BELOW(p->run) y[k * p->run + l] = fill;                                                  \
@@ -493,9 +531,9 @@ static inline int8_t to_i8(double v) {
   int64_t i = glow_trunc_i64(v);
   return (int8_t)(i > 127 ? 127 : i < -128 ? -128 : i);
 }
-RESIZE(float, float, WIDEN, TO_FLOAT, 1)
-RESIZE(double, double, WIDEN, TO_DOUBLE, 0)
-RESIZE(float16, uint16_t, WIDEN_HALF, glow_half_from_double, 0)
-RESIZE(bfloat16, uint16_t, WIDEN_BFLOAT, glow_bfloat_from_double, 0)
-RESIZE(u8, uint8_t, WIDEN, to_u8, 1)
-RESIZE(i8, int8_t, WIDEN, to_i8, 1)
+RESIZE(float, float, WIDEN, TO_FLOAT)
+RESIZE(double, double, WIDEN, TO_DOUBLE)
+RESIZE(float16, uint16_t, WIDEN_HALF, glow_half_from_double)
+RESIZE(bfloat16, uint16_t, WIDEN_BFLOAT, glow_bfloat_from_double)
+RESIZE(u8, uint8_t, WIDEN, to_u8)
+RESIZE(i8, int8_t, WIDEN, to_i8)
