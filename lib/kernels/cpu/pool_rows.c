@@ -588,12 +588,6 @@ INLINE GlowVecI rows_apart(const GlowPoolParams *q, Apart how, Rect r) {
   return seen;
 }
 
-/* Library code has the loops as functions of their own, which keep what they need in registers. */
-#ifdef GLOW_LIBRARY
-#define ALONE static __attribute__((noinline))
-#else
-#define ALONE INLINE
-#endif
 #define APART(name, what, planes, rows, side)                                                      \
   ALONE GlowVecI name##_##planes##rows##side(const GlowPoolParams *params, const Rect *r) {        \
     const GlowPoolParams q = *params; /* no store changes it */                                    \

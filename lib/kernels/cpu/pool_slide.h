@@ -27,6 +27,13 @@
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
 #endif
 
+/* Library code has the loops as functions of their own, which keep what they need in registers. */
+#ifdef GLOW_LIBRARY
+#define ALONE static __attribute__((noinline))
+#else
+#define ALONE INLINE
+#endif
+
 enum { MOST_SIDE = 5 };
 
 /* What a call works with, and the rows [begin, end) of `planes` planes of results, one unless they
@@ -239,6 +246,17 @@ INLINE bool slide_by_two(const Slide *s, const Stripe *t, bool nan, bool inside,
   return __builtin_reduce_or(all != all) != 0;
 }
 
+#define BY_TWO(name, nan, inside)                                                                  \
+  ALONE bool slide_by_two_##name(const Slide *slide, const Stripe *stripe, int64_t easy) {         \
+    const Slide s = *slide; /* no store changes them */                                            \
+    const Stripe t = *stripe;                                                                      \
+    return slide_by_two(&s, &t, nan, inside, easy);                                                \
+  }
+BY_TWO(inside, false, true)
+BY_TWO(masked, false, false)
+BY_TWO(nan, true, false)
+#undef BY_TWO
+
 INLINE void slide_planes(const Slide *s, bool mean, int side, int stride) {
   const int64_t xc = s->q->xc, yc = s->q->out[1] * s->q->out[2];
   ROLLED for (int64_t j = (s->q->out[2] - 1) / GLOW_VL * GLOW_VL; j >= 0; j -= GLOW_VL) {
@@ -247,9 +265,8 @@ INLINE void slide_planes(const Slide *s, bool mean, int side, int stride) {
     const int64_t easy = slide_easy(s, &t, r, stride);
     ROLLED for (int64_t i = 0; i < s->planes; i++, t.first += xc, t.y += yc) {
       if (stride == 2) {
-        if (t.inside ? slide_by_two(s, &t, false, true, easy)
-                     : slide_by_two(s, &t, false, false, easy))
-          slide_by_two(s, &t, true, false, 0);
+        if (t.inside ? slide_by_two_inside(s, &t, easy) : slide_by_two_masked(s, &t, easy))
+          slide_by_two_nan(s, &t, 0);
       } else if (slide_stripe(s, &t, (SlideHow){mean, false, side}, easy)) {
         slide_stripe(s, &t, (SlideHow){mean, true, side}, 0);
       }
