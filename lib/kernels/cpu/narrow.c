@@ -16,19 +16,19 @@
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Sums of `count` pixels from x on by the filters from panel w on, of which there are `columns`
- * from `col` on; or results, where narrow_is_direct. */
-INLINE void narrow_some(int count, const Unit *u, const NarrowX *x, const int8_t *w, int64_t col,
-                        int64_t columns, int32_t *sums, char *y) {
+/* Sums of `count` pixels from x on by the filters of `vectors` registers from panel w on, of which
+ * there are `columns` from `col` on; or results, where narrow_is_direct. */
+INLINE void narrow_some(int count, int vectors, const Unit *u, const NarrowX *x, const int8_t *w,
+                        int64_t col, int64_t columns, int32_t *sums, char *y) {
   GlowVecI acc[NARROW_PIXELS][NARROW_VECTORS];
-  narrow_sums(count, u, x, w, u->start + col, acc);
+  narrow_sums(count, vectors, u, x, w, u->start + col, acc);
 #if NARROW_DIRECT
   if (narrow_is_direct(u, columns)) {
     narrow_direct(count, u, col, acc, y);
     return;
   }
 #endif
-  narrow_keep(count, u->start + col, acc, sums);
+  narrow_keep(count, vectors, u->start + col, acc, sums);
 }
 
 /* One tile of each number of pixels that a register tile holds: selected by a number that compiled
@@ -36,10 +36,11 @@ INLINE void narrow_some(int count, const Unit *u, const NarrowX *x, const int8_t
 #define NARROW_TILE(n)                                                                             \
   case n:                                                                                          \
     if (n <= NARROW_PIXELS)                                                                        \
-      narrow_some(n <= NARROW_PIXELS ? n : 1, t, x, w, col, columns, sums, y);                     \
+      narrow_some(n <= NARROW_PIXELS ? n : 1, vectors, t, x, w, col, columns, sums, y);            \
     break;
-INLINE void narrow_tile(int64_t count, const Unit *t, const NarrowX *x, const int8_t *w,
-                        int64_t col, int64_t columns, int32_t *sums, char *y, const uint8_t *add) {
+INLINE void narrow_tile(int64_t count, int vectors, const Unit *t, const NarrowX *x,
+                        const int8_t *w, int64_t col, int64_t columns, int32_t *sums, char *y,
+                        const uint8_t *add) {
   switch (count) {
     NARROW_TILE(1)
     NARROW_TILE(2)
@@ -102,9 +103,12 @@ INLINE void narrow_copy(const GlowNarrowParams *p, NarrowX *to, const uint8_t *x
   }
 }
 
+/* `count` elements, a multiple of DOT_GROUP. */
 INLINE void narrow_fill(NarrowX *to, int64_t count, NarrowX pad) {
-  for (int64_t i = 0; i < count; i++)
-    to[i] = pad;
+  typedef NarrowX Group
+      __attribute__((vector_size(sizeof(NarrowX) * DOT_GROUP), aligned(sizeof(NarrowX))));
+  const Group all = {pad, pad, pad, pad};
+  ROLLED for (int64_t i = 0; i < count; i += DOT_GROUP) * (Group *)(to + i) = all;
 }
 
 /* The rows that output rows [row, row + rows) of an image read, with what stands beside them. */
@@ -194,9 +198,9 @@ INLINE void narrow_prepare(Unit *u, float *scratch, int64_t columns) {
 
 /* ---- Units ----------------------------------------------------------------------------------- */
 
-/* All tiles of a row by the filters of a tile. */
-INLINE void narrow_row(const Unit *u, const NarrowX *x, int64_t col, int64_t columns, int32_t *sums,
-                       char *y, const uint8_t *add) {
+/* All tiles of a row by the filters of a tile, `vectors` registers of them. */
+INLINE void narrow_row(int vectors, const Unit *u, const NarrowX *x, int64_t col, int64_t columns,
+                       int32_t *sums, char *y, const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
   const int8_t *w = u->w + col / DOT_PANEL * u->panel + col % DOT_PANEL * DOT_GROUP;
@@ -206,12 +210,32 @@ INLINE void narrow_row(const Unit *u, const NarrowX *x, int64_t col, int64_t col
   if (columns <= DOT_PANEL)
     tile.panel = 0; /* no panel need be behind this one; nobody reads what the tile gives there */
 #define PART(n)                                                                                    \
-  narrow_tile(n, &tile, x + at * p->sw * u->pixel, w, col, columns, sums, y + at * p->yw * size,   \
-              add + at * p->aw);                                                                   \
+  narrow_tile(n, vectors, &tile, x + at * p->sw * u->pixel, w, col, columns, sums,                 \
+              y + at * p->yw * size, add + at * p->aw);                                            \
   at += n
   ROLLED for (int64_t i = 0; i < wide; i++) { PART(p->cols); }
   ROLLED for (int64_t i = 0; i < p->narrow; i++) { PART(p->cols - 1); }
 #undef PART
+}
+
+/* Library code has the last filters of a unit, where they are one register, in a function apart. */
+#ifdef GLOW_LIBRARY
+enum { NARROW_HANDS_OVER = DOT_VNNI };
+#else
+enum { NARROW_HANDS_OVER = 0 };
+#endif
+
+/* Rows by those filters. Whoever hands a unit over keeps it in memory, so this one is a copy,
+ * without what only the caller has. */
+NARROW_APART void narrow_last(const Unit *given, int64_t rows, int64_t col, int64_t columns,
+                              int32_t *sums, char *y, const uint8_t *add) {
+  const GlowNarrowParams p = *given->params;
+  const GlowNarrowNumbers n = *(const GlowNarrowNumbers *)given->numbers;
+  const int64_t size = p.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
+  Unit u = *given;
+  u.p = &p, u.n = &n;
+  ROLLED for (int64_t r = 0; r < rows; r++) narrow_row(1, &u, u.x + r * p.sh * u.row, col, columns,
+                                                       sums, y + r * p.yh * size, add + r * p.ah);
 }
 
 /* Some output rows of an image by the filters of a unit. */
@@ -230,15 +254,28 @@ INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *s
   }
 #endif
   Unit panel = *u;
+  const int64_t whole = columns / NARROW_COLUMNS * NARROW_COLUMNS;
+  if (NARROW_HANDS_OVER && columns > whole && columns - whole <= NARROW_WIDTH) {
+    Unit last = *u;
+    last.p = (const GlowNarrowParams *)0, last.n = (const GlowNarrowNumbers *)0;
+    narrow_last(&last, rows, whole, columns - whole, sums, y + whole * size, add + whole);
+    columns = whole;
+  }
   ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS) {
 #if NARROW_PROVES
     panel.order = narrow_order_of(p, u->orders, col / DOT_PANEL);
     narrow_wide_w(panel.order.groups + panel.order.wide, panel.order.wides,
                   u->w + col / DOT_PANEL * u->panel, u->wide_w);
 #endif
-    ROLLED for (int64_t r = 0; r < rows; r++)
-        narrow_row(&panel, u->x + r * p->sh * u->row, col, columns - col, sums,
-                   y + (r * p->yh + col) * size, add + r * p->ah + col);
+    ROLLED for (int64_t r = 0; r < rows; r++) {
+      const NarrowX *x = u->x + r * p->sh * u->row;
+      char *to = y + (r * p->yh + col) * size;
+      const uint8_t *added = add + r * p->ah + col;
+      if (!NARROW_HANDS_OVER && DOT_VNNI && columns - col <= NARROW_WIDTH)
+        narrow_row(1, &panel, x, col, columns - col, sums, to, added);
+      else
+        narrow_row(NARROW_VECTORS, &panel, x, col, columns - col, sums, to, added);
+    }
   }
 }
 
@@ -297,8 +334,7 @@ void glow_narrow(const GlowNarrowParams *params, void *const *ptrs, int64_t begi
                     NARROW_BYTES && p.x_signed);
       narrow_numbers(scale, at.scale, p.scales, col, columns, p.columns,
                      narrow_float(numbers.scale));
-      narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns,
-                     narrow_float(numbers.shift));
+      narrow_numbers(bias, at.bias, p.biases, col, columns, p.columns, narrow_float(numbers.shift));
       narrow_prepare(&u, bias + p.columns, columns);
       u.packs = narrow_packs(&u, columns);
       u.nan = !u.packs && (!narrow_finite(scale, columns) || !narrow_finite(bias, columns));

@@ -229,8 +229,8 @@ NARROW_APART void narrow_wide_w(const uint32_t *list, int64_t count, const int8_
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* Sums of `count` pixels from x on by the filters from panel w on. */
-INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t *w,
+/* Sums of `count` pixels from x on by the filters of two registers from panel w on. */
+INLINE void narrow_sums(int count, int vectors, const Unit *t, const NarrowX *x, const int8_t *w,
                         const int32_t *start, GlowVecI (*acc)[NARROW_VECTORS]) {
   const int64_t step = t->p->sw * t->pixel;
   const NarrowTwo ones = narrow_twos(1);
@@ -282,12 +282,12 @@ INLINE GlowVecI narrow_weights(GlowVecI sum, const int8_t *w) {
   return sum;
 }
 
-/* Sums of `count` pixels from x on by the filters from panel w on. */
-INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t *w,
+/* Sums of `count` pixels from x on by the filters of `vectors` registers from panel w on. */
+INLINE void narrow_sums(int count, int vectors, const Unit *t, const NarrowX *x, const int8_t *w,
                         const int32_t *start, GlowVecI (*acc)[NARROW_VECTORS]) {
   const GlowNarrowParams *p = t->p;
   const int64_t step = p->sw * t->pixel;
-  UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
+  UNROLL for (int j = 0; j < vectors; j++) {
     const GlowVecI first = DOT_VNNI ? *(const GlowVecI *)(start + j * GLOW_VL) : dot_splat(0);
     UNROLL for (int i = 0; i < count; i++) acc[i][j] = first;
   }
@@ -296,13 +296,13 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
       const NarrowX *a = x + r * p->dh * t->row + s * p->dw * t->pixel;
       ROLLED for (int64_t g = 0; g < p->run; g++, w += DOT_BYTES, a += DOT_GROUP) {
         DotB b[NARROW_VECTORS];
-        UNROLL for (int j = 0; j < NARROW_VECTORS; j++) {
+        UNROLL for (int j = 0; j < vectors; j++) {
           const int64_t at = j * NARROW_WIDTH;
           b[j] = dot_columns(w + at / DOT_PANEL * t->panel + at % DOT_PANEL * DOT_GROUP, false);
         }
         UNROLL for (int i = 0; i < count; i++) {
           const __typeof__(dot_row(a)) v = dot_row(a + i * step);
-          UNROLL for (int j = 0; j < NARROW_VECTORS; j++) acc[i][j] = dot_step(acc[i][j], v, b[j]);
+          UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = dot_step(acc[i][j], v, b[j]);
         }
       }
     }
@@ -312,14 +312,14 @@ INLINE void narrow_sums(int count, const Unit *t, const NarrowX *x, const int8_t
 #endif
 
 /* Stores what narrow_sums gave. */
-INLINE void narrow_keep(int count, const int32_t *start, GlowVecI (*acc)[NARROW_VECTORS],
-                        int32_t *sums) {
+INLINE void narrow_keep(int count, int vectors, const int32_t *start,
+                        GlowVecI (*acc)[NARROW_VECTORS], int32_t *sums) {
   UNROLL for (int i = 0; i < count; i++) {
     int32_t *to = sums + i * NARROW_COLUMNS;
 #if DOT_FOURS || NARROW_PROVES
-    UNROLL for (int j = 0; j < NARROW_VECTORS; j++) * (GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
+    UNROLL for (int j = 0; j < vectors; j++) * (GlowVecI *)(to + j * GLOW_VL) = acc[i][j];
 #else
-    UNROLL for (int j = 0; j < NARROW_VECTORS; j += 2) {
+    UNROLL for (int j = 0; j < vectors; j += 2) {
       const int64_t at = j * NARROW_WIDTH;
       *(GlowVecI *)(to + at) =
           dot_add_pairs(acc[i][j], acc[i][j + 1]) + *(const GlowVecI *)(start + at);

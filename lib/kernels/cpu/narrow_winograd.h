@@ -159,7 +159,7 @@ INLINE void narrow_winograd_put(int count, const Unit *u, int64_t col, int64_t c
     narrow_direct(count, u, col, acc, y);
     return;
   }
-  narrow_keep(count, u->start + col, acc, sums);
+  narrow_keep(count, NARROW_VECTORS, u->start + col, acc, sums);
   narrow_finish(u, count, col, columns, sums, y, add);
 }
 
