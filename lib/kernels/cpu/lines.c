@@ -13,8 +13,14 @@
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int l = 0; l < 16; l++)
 #define ONE for (int l = 0; l < 1; l++)
 
-/* Unit u of lines that lie next to each other: its first element, and whether it has 16 lines. */
+/* Unit u: its first element, the number of its first line, and whether it has 16 lines. Lines one
+ * behind the other are found without a division. */
 INLINE int64_t lines_at(const GlowLinesParams *p, int64_t u, int64_t *line, int *wide) {
+  if (p->inner == 1) {
+    *wide = 0;
+    *line = u;
+    return u * p->n;
+  }
   const int64_t groups = p->inner / 16, parts = groups + p->inner % 16;
   const int64_t outer = u / parts, part = u % parts;
   const int64_t at = part < groups ? part * 16 : groups * 16 + part - groups;
@@ -204,8 +210,8 @@ enum { BAND = 1024 };
     int wide;                                                                                      \
     (void)scratch;                                                                                 \
     ROLLED for (int64_t u = begin, now; u < end; u += now) {                                       \
-      const int64_t at = lines_at(p, u, &line, &wide), left = p->inner - line % p->inner;          \
-      now = wide ? left / 16 : 1;                                                                  \
+      const int64_t at = lines_at(p, u, &line, &wide);                                             \
+      now = wide ? (p->inner - line % p->inner) / 16 : 1;                                          \
       now = now < end - u ? now : end - u;                                                         \
       now = now < BAND / 16 ? now : BAND / 16;                                                     \
       if (now > 1)                                                                                 \
