@@ -12,6 +12,25 @@ static bool takes_turns(const OpDecl *op, int k) {
   return op->turns && scalar_kinds[k].kind == GLOW_KIND_FLOAT;
 }
 
+/* Whether a member says which of two things the operator is. */
+static bool is_choice(const MemberDecl *m) {
+  return m->member_type == GLOW_MEMBER_BOOL ||
+         (m->member_type == GLOW_MEMBER_ENUM && m->enumeration->values.count == 2);
+}
+
+/* The only member that says so; NULL if there is none, or more than one. */
+static const MemberDecl *only_choice(const OpDecl *op) {
+  const MemberDecl *only = NULL;
+  for (uint32_t i = 0; i < op->members.count; i++) {
+    if (!is_choice(&op->members.data[i]))
+      continue;
+    if (only)
+      return NULL;
+    only = &op->members.data[i];
+  }
+  return only;
+}
+
 /* The same on blocks, for library code. An operand that is absent is zeros, which the body does not
  * look at. */
 static void block_function(const OpDecl *op, int k, GlowText *out) {
@@ -24,7 +43,12 @@ static void block_function(const OpDecl *op, int k, GlowText *out) {
                      op->snake, kind, op->snake, kind, op->snake, kind);
     return;
   }
-  glow_text_printf(out, "GLOW_BLOCK(%s_%s, %u,", op->snake, kind, op->in.count);
+  const MemberDecl *choice = only_choice(op);
+  if (choice)
+    glow_text_printf(out, "GLOW_BLOCK_CHOICE(%s_%s, Glow%sMembers, %s, %u,", op->snake, kind,
+                     op->camel, choice->field, op->in.count);
+  else
+    glow_text_printf(out, "GLOW_BLOCK(%s_%s, %u,", op->snake, kind, op->in.count);
   for (uint32_t i = 0; i < op->in.count; i++)
     glow_text_printf(out, " BLOCK_ROW(%s, %u)",
                      scalar_kinds[scalar_port_row(&op->in.data[i], k)].stored, i);
@@ -59,12 +83,6 @@ static void lanes_loop(const OpDecl *op, int k, bool turn, const char *members, 
       glow_text_printf(out, ", has%u", i);
   }
   glow_text_puts(out, gives_bools(op, k) ? ") ? 0 : yes;\n" : ");\n");
-}
-
-/* Whether a member says which of two things the operator is. */
-static bool is_choice(const MemberDecl *m) {
-  return m->member_type == GLOW_MEMBER_BOOL ||
-         (m->member_type == GLOW_MEMBER_ENUM && m->enumeration->values.count == 2);
 }
 
 static bool has_choice(const OpDecl *op) {

@@ -27,10 +27,10 @@
 /* In library code each function of lanes gets a caller that works on blocks, a GlowBlockFn. */
 #ifdef GLOW_LIBRARY
 #include "kernels/library.h"
-/* `count` operands. They are copied, since a result of bytes may alias anything. front: whether
- * there is a loop for a last operand that alone does not vary; rows: a BLOCK_ROW for each operand.
- */
-#define BLOCK_FUNCTION(name, count, front, rows_of, call)                                          \
+/* `count` operands. They are copied, since a result of bytes may alias anything. forms: the loops,
+ * BLOCK_FORMS; front: whether there is a loop for a last operand that alone does not vary; rows: a
+ * BLOCK_ROW for each operand. */
+#define BLOCK_FUNCTION(name, count, forms)                                                         \
   GlowBlockFn glow_block_##name;                                                                   \
   void glow_block_##name(const void *members, int64_t rows, int64_t width, char *result,           \
                          int64_t next, const GlowBlockOperand *const *operands) {                  \
@@ -38,9 +38,23 @@
     const int64_t last = width - GLOW_VL;                                                          \
     GlowBlockOperand in[COUNT];                                                                    \
     UNROLL for (int i = 0; i < COUNT; i++) in[i] = *operands[i];                                   \
-    BLOCK_FORMS(front, rows_of, call)                                                              \
+    forms                                                                                          \
   }
-#define GLOW_BLOCK(name, count, rows_of, call) BLOCK_FUNCTION(name, count, true, rows_of, call)
+#define GLOW_BLOCK(name, count, rows_of, call)                                                     \
+  BLOCK_FUNCTION(name, count, BLOCK_FORMS(true, rows_of, call))
+/* The loops of a bool or an enumeration of two, `choice` of Members, know its value. */
+#define GLOW_BLOCK_CHOICE(name, Members, choice, count, rows_of, call)                             \
+  BLOCK_FUNCTION(name, count, BLOCK_CHOICE(Members, choice, BLOCK_FORMS(true, rows_of, call)))
+#define BLOCK_CHOICE(Members, choice, forms)                                                       \
+  Members one = *(const Members *)members;                                                         \
+  members = &one;                                                                                  \
+  if (one.choice) {                                                                                \
+    one.choice = 1;                                                                                \
+    forms                                                                                          \
+  } else {                                                                                         \
+    one.choice = 0;                                                                                \
+    forms                                                                                          \
+  }
 /* What a row of operand i is read from: its elements, or copies of the one that all of them are, 0
  * if it is absent. A single operand has elements. Where a loop knows that an operand does not vary,
  * its copies are a register. */
@@ -125,6 +139,7 @@ enum { BLOCK_HAS_FORMS = 0 };
 #endif
 #else
 #define GLOW_BLOCK(name, count, rows_of, call)
+#define GLOW_BLOCK_CHOICE(name, Members, choice, count, rows_of, call)
 #define GLOW_BLOCK_TURNS(name, rows_of, call, turn)
 #define GLOW_LANES_FUNCTION
 #endif

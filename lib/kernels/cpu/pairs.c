@@ -22,10 +22,10 @@
     GLOW_LANES for (int l = 0; l < GLOW_VL; l++) r[l] =                                            \
         SECOND_##second(FIRST_##first(a[l], b[l]), c[l]);                                          \
   }                                                                                                \
-  BLOCK_FUNCTION(                                                                                  \
-      pair_##first##_##second##_##T, 3, sizeof(T) == 4,                                            \
-      BLOCK_ROW(T, 0) BLOCK_ROW(T, 1) BLOCK_ROW(T, 2),                                             \
-      pair_##first##_##second##_##T(BLOCK_OUT(T), BLOCK_IN(T, 0), BLOCK_IN(T, 1), BLOCK_IN(T, 2)))
+  BLOCK_FUNCTION(pair_##first##_##second##_##T, 3,                                                 \
+                 BLOCK_FORMS(sizeof(T) == 4, BLOCK_ROW(T, 0) BLOCK_ROW(T, 1) BLOCK_ROW(T, 2),      \
+                             pair_##first##_##second##_##T(BLOCK_OUT(T), BLOCK_IN(T, 0),           \
+                                                           BLOCK_IN(T, 1), BLOCK_IN(T, 2))))
 /* In the order of GLOW_PAIR_... */
 #define SECONDS(M, T, first)                                                                       \
   M(T, first, add) M(T, first, sub) M(T, first, mul) M(T, first, from) M(T, first, div)
