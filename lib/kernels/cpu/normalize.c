@@ -13,6 +13,10 @@ enum { GROUP = GLOW_TILE_PIXELS == 1 ? 1 : GLOW_VL == 4 ? 2 : 4 };
 
 typedef float Lanes __attribute__((vector_size(64), aligned(4)));
 
+/* A number of each row. It stays in a register: a load of numbers that were stored one by one waits
+ * until all of them are in the cache. */
+typedef float Numbers __attribute__((vector_size(4 * GROUP)));
+
 /* What changes no number that it is added to. */
 INLINE void clear(Lanes *v) { BELOW(16)(*v)[l] = -0.0f; }
 
@@ -22,16 +26,21 @@ INLINE void load_first(Lanes *v, const float *x, int64_t count) {
   __builtin_memcpy(v, x, (size_t)count * sizeof *x);
 }
 
-INLINE float mean_of(const Lanes *sum, int64_t n) {
-  Lanes v = *sum;
-  BELOW(8) v[l] += v[l + 8];
-  BELOW(4) v[l] += v[l + 4];
-  BELOW(2) v[l] += v[l + 2];
-  return (v[0] + v[1]) / (float)n;
+/* The sums of N rows, of which each has its lanes, over n. */
+INLINE Numbers means_of(const Lanes *sum, int64_t n, int N) {
+  Numbers all = {0};
+  UNROLL for (int r = 0; r < N; r++) {
+    Lanes v = sum[r];
+    BELOW(8) v[l] += v[l + 8];
+    BELOW(4) v[l] += v[l + 4];
+    BELOW(2) v[l] += v[l + 2];
+    all[r] = v[0] + v[1];
+  }
+  return all / (float)n;
 }
 
 /* The mean of each of N rows, the first of which begins at x. */
-INLINE void means(const float *x, int64_t n, float *mean, int N) {
+INLINE Numbers means(const float *x, int64_t n, int N) {
   const int64_t whole = n / 16 * 16;
   Lanes sum[GROUP], v;
   UNROLL for (int r = 0; r < N; r++) clear(&sum[r]);
@@ -44,11 +53,11 @@ INLINE void means(const float *x, int64_t n, float *mean, int N) {
       sum[r] += v;
     }
   }
-  UNROLL for (int r = 0; r < N; r++) mean[r] = mean_of(&sum[r], n);
+  return means_of(sum, n, N);
 }
 
 /* The mean of the squares of what differs from the mean. */
-INLINE void variances(const float *x, int64_t n, const float *mean, float *variance, int N) {
+INLINE Numbers variances(const float *x, int64_t n, Numbers mean, int N) {
   const int64_t whole = n / 16 * 16;
   Lanes sum[GROUP], v;
   UNROLL for (int r = 0; r < N; r++) clear(&sum[r]);
@@ -67,7 +76,7 @@ INLINE void variances(const float *x, int64_t n, const float *mean, float *varia
       sum[r] += v;
     }
   }
-  UNROLL for (int r = 0; r < N; r++) variance[r] = mean_of(&sum[r], n);
+  return means_of(sum, n, N);
 }
 
 /* y = (x - mean) * inverse * s + b. Each of s and b is a number, or one for each column. */
@@ -85,31 +94,23 @@ INLINE void scale(const float *x, float *y, int64_t n, float mean, float inverse
   }
 }
 
-#define EACH_ROW                                                                                   \
-  _Pragma("clang loop vectorize(enable) interleave(disable)") for (int r = 0; r < N; r++)
-
 /* The number of a row, or what changes nothing. */
 INLINE float of_row(const float *v, int64_t period, int64_t row, float absent) {
   return period ? v[row % period] : absent;
 }
 
-/* What N rows are multiplied by, but for their factors. */
-INLINE void invert(const GlowNormalizeParams *p, const float *variance, float *inverse, int N) {
+/* What rows are multiplied by, but for their factors. */
+INLINE Numbers inverses_of(const GlowNormalizeParams *p, Numbers variance) {
   const float epsilon = glow_float_from_bits((uint32_t)p->epsilon);
-  if (p->outside)
-    EACH_ROW inverse[r] = 1.0f / (glow_sqrtf(variance[r]) + epsilon);
-  else
-    EACH_ROW inverse[r] = 1.0f / glow_sqrtf(variance[r] + epsilon);
+  return p->outside ? 1.0f / (__builtin_elementwise_sqrt(variance) + epsilon)
+                    : 1.0f / __builtin_elementwise_sqrt(variance + epsilon);
 }
 
 INLINE void rows(const GlowNormalizeParams *p, const GlowNormalizePtrs *at, int64_t row, int N) {
   const int64_t n = p->n;
   const float *x = at->x + row * n;
-  float mean[GROUP] = {0}, variance[GROUP], inverses[GROUP];
-  if (p->centered)
-    means(x, n, mean, N);
-  variances(x, n, mean, variance, N);
-  invert(p, variance, inverses, N);
+  const Numbers mean = p->centered ? means(x, n, N) : (Numbers){0};
+  const Numbers inverses = inverses_of(p, variances(x, n, mean, N));
   ROLLED for (int r = 0; r < N; r++) {
     const float s = of_row(at->scale, p->scales, row + r, 1.0f);
     const float b = of_row(at->bias, p->biases, row + r, -0.0f);
