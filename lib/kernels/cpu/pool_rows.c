@@ -729,6 +729,63 @@ INLINE void sliding(const GlowPoolParams *q, bool mean, int side, int stride, fl
   }
 }
 
+/* ---- Windows of one column ------------------------------------------------------------------- */
+
+/* Means of rows next to each other, as LRN has them of channels. Each row of results is a sum of
+ * rows of X where they lie, so no scratch memory is needed. */
+INLINE bool are_columns(const GlowPoolParams *q) {
+  bool all = q->kernel[0] == 1 && q->kernel[2] == 1;
+  AXES all &= q->stride[a] == 1 && q->dilation[a] == 1;
+  return all && !q->before[0] && !q->before[2] && q->out[0] == q->in[0] && q->out[2] == q->in[2];
+}
+
+/* Chains from +0 down `count` rows of X, in N registers. */
+#define COLUMNS(N)                                                                                 \
+  INLINE void column##N(float *y, const float *from, int64_t next, int64_t count,                  \
+                        GlowVec divisor) {                                                         \
+    GlowVec sum[N];                                                                                \
+    UNROLL for (int k = 0; k < N; k++) sum[k] = vec_splat(0);                                      \
+    ROLLED for (int64_t r = 0; r < count; r++, from += next) {                                     \
+      UNROLL for (int k = 0; k < N; k++) sum[k] += vec_load(from + k * GLOW_VL);                   \
+    }                                                                                              \
+    UNROLL for (int k = 0; k < N; k++) vec_store(y + k * GLOW_VL, sum[k] / divisor);               \
+  }
+COLUMNS(4)
+COLUMNS(1)
+
+/* The same in one register, of which `left` lanes may be read of the last row, and as many written.
+ */
+INLINE void column_part(float *y, const float *from, int64_t next, int64_t count, GlowVec divisor,
+                        int64_t left) {
+  GlowVec sum = vec_splat(0);
+  ROLLED for (int64_t r = 0; r < count; r++, from += next) sum += get_first(from, left);
+  put_first(y, sum / divisor, left);
+}
+
+INLINE void mean_columns(const GlowPoolParams *q, float *y, const float *x, int64_t begin,
+                         int64_t end) {
+  const float *x_end = x + last_of(q) + 1, *limit = y + end * q->out[2];
+  const int64_t columns = q->out[2], next = q->xs[1];
+  Walk w = begin_walk(q, x, begin);
+  y += begin * columns;
+  ROLLED for (int64_t u = begin; u < end; u++, y += columns, walk(q, &w, 1)) {
+    const Rows rows = rows_of(q, w.place);
+    const int64_t count = rows.count[1];
+    const float *from = w.plane + rows.row[0] * q->xs[0] + rows.row[1] * next;
+    const GlowVec divisor = vec_splat((float)rows.divisor);
+    /* What a register writes beyond a row the next row overwrites. */
+    const int64_t there = count ? x_end - from - (count - 1) * next : columns + GLOW_VL;
+    const int64_t room = least(there, limit - y);
+    int64_t j = 0;
+    ROLLED for (; j + 3 * GLOW_VL < columns && j + 4 * GLOW_VL <= room; j += 4 * GLOW_VL)
+        column4(y + j, from + j, next, count, divisor);
+    ROLLED for (; j < columns && j + GLOW_VL <= room; j += GLOW_VL)
+        column1(y + j, from + j, next, count, divisor);
+    if (j < columns)
+      column_part(y + j, from + j, next, count, divisor, columns - j);
+  }
+}
+
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
 INLINE void pool(const GlowPoolRowsParams *params, What what, float *y, int64_t *at, const float *x,
@@ -745,6 +802,10 @@ INLINE void pool(const GlowPoolRowsParams *params, What what, float *y, int64_t 
     }
     while (again)
       ;
+    return;
+  }
+  if (what == MEAN && are_columns(q)) {
+    mean_columns(q, y, x, begin, end);
     return;
   }
   int64_t side;
