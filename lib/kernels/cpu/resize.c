@@ -56,17 +56,17 @@ typedef uint32_t Eight __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint32_t Sixteen __attribute__((vector_size(64), aligned(1), may_alias));
 
 /* Eight elements, each twice. */
-INLINE Sixteen double_eight(const char *from) {
+INLINE void double_eight(const char *from, char *to) {
   const Eight v = *(const Eight *)from;
-  return __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+  *(Sixteen *)to = __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
 }
 
 /* Each of n elements twice, eight at a time, the last ones over those before them. */
 INLINE void double_row(const char *from, char *to, int64_t n) {
   int64_t i = 0;
-  ROLLED for (; i + 8 <= n; i += 8) * (Sixteen *)(to + 8 * i) = double_eight(from + 4 * i);
+  ROLLED for (; i + 8 <= n; i += 8) double_eight(from + 4 * i, to + 8 * i);
   if (i < n && n >= 8) {
-    *(Sixteen *)(to + 8 * (n - 8)) = double_eight(from + 4 * (n - 8));
+    double_eight(from + 4 * (n - 8), to + 8 * (n - 8));
     return;
   }
   if (i + 4 <= n) {
@@ -86,7 +86,8 @@ INLINE void double_row(const char *from, char *to, int64_t n) {
  * by turns take longer. */
 INLINE void double_rows(const char *from, char *to, int64_t n) {
   if (n == 8) {
-    *(Sixteen *)to = *(Sixteen *)(to + 64) = double_eight(from);
+    double_eight(from, to);
+    double_eight(from, to + 64);
     return;
   }
   double_row(from, to, n);
