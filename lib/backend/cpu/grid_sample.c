@@ -1,7 +1,7 @@
 /* GridSample of plain, dense buffers with up to three spatial axes, AffineGrid with two or three. */
 #include "cpu/work.h"
 
-static bool element_of(GlowKind kind, int64_t *element) {
+bool glow_grid_element(GlowKind kind, int64_t *element) {
   *element = kind == GLOW_KIND_FLOAT     ? GLOW_GRID_ELEMENT_FLOAT
              : kind == GLOW_KIND_DOUBLE  ? GLOW_GRID_ELEMENT_DOUBLE
              : kind == GLOW_KIND_FLOAT16 ? GLOW_GRID_ELEMENT_HALF
@@ -52,7 +52,7 @@ bool glow_select_grid_sample(GlowSelect *s, const GlowNode *n) {
     return false;
   GlowKind kind = y.type->kind;
   int64_t bits = glow_kind_info[kind].bits;
-  if (!element_of(grid.type->kind, &p.element) || bits > 64 ||
+  if (!glow_grid_element(grid.type->kind, &p.element) || bits > 64 ||
       (p.taps > 1 && !glow_find_grid_sample(kind)))
     return glow_select_fail(s, "there is no kernel for its kind");
   if (p.taps > 1) {
@@ -81,7 +81,7 @@ bool glow_select_affine_grid(GlowSelect *s, const GlowNode *n) {
   p.axes = y.rank - 2;
   if (p.axes < 2 || p.axes > GLOW_GRID_AXES)
     return glow_select_fail(s, "it has not two or three spatial axes");
-  if (!element_of(y.type->kind, &p.element))
+  if (!glow_grid_element(y.type->kind, &p.element))
     return glow_select_fail(s, "there is no kernel for its kind");
   for (uint32_t a = 0; a < p.axes; a++) {
     p.n[a] = y.dims[a + 1];

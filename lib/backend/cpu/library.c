@@ -306,12 +306,12 @@ static int64_t find_line(const GlowWork *w, GlowBodyOperand *operands) {
 static void find_rows(const GlowWork *w, GlowBodyCode *code, GlowBodyOperand *operands) {
   enum { ALONG = GLOW_STACK_DIMS - 1 };
   const int64_t *n = ((const GlowStackParams *)w->params)->n;
-  bool varies = false, moves = false;
+  bool varies = false;
   code->down = 0;
   for (uint32_t d = 1; d < ALONG; d++)
     if (n[d] != 1)
       code->down = d;
-  moves = n[code->down] == 1;
+  bool moves = n[code->down] == 1;
   code->one_row = 1;
   code->in_place = code->single >= 0 || code->clip;
   for (uint32_t i = 0; i < w->noperands; i++) {

@@ -240,14 +240,6 @@ static bool fill(GlowSelect *s, const GlowNode *n, const GlowView *to, Segment (
   return fill_all(s, n, to, value ? &from : NULL);
 }
 
-static bool is_blocked(const GlowView *v, uint32_t axis) {
-  const GlowLayout *layout = v->type->layout;
-  for (uint32_t i = 0; layout && i < layout->nblocks; i++)
-    if (layout->blocks[i].axis == axis)
-      return true;
-  return false;
-}
-
 /* Whether X lies whole inside of the result, and what repeats it is a halo, which takes fewer
  * boxes; fills in h and the slabs of X. */
 static bool has_halo(const GlowNode *n, const GlowView *to, const GlowView *from,
@@ -260,7 +252,7 @@ static bool has_halo(const GlowNode *n, const GlowView *to, const GlowView *from
     slabs[a] = (GlowSlab){size, begin[a], 0, 1};
     if (!begin[a] && !added)
       continue;
-    if (size < 1 || begin[a] < 0 || added < begin[a] || is_blocked(to, a))
+    if (size < 1 || begin[a] < 0 || added < begin[a] || glow_block_of(to->type, a) >= 0)
       return false;
     h->begin[a] = begin[a];
     h->inside[a] = size;

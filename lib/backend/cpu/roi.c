@@ -5,13 +5,6 @@
 
 static const int64_t most_scratch = INT64_C(1) << 24;
 
-static int64_t element_of(GlowKind kind) {
-  return kind == GLOW_KIND_FLOAT     ? GLOW_GRID_ELEMENT_FLOAT
-         : kind == GLOW_KIND_DOUBLE  ? GLOW_GRID_ELEMENT_DOUBLE
-         : kind == GLOW_KIND_FLOAT16 ? GLOW_GRID_ELEMENT_HALF
-                                     : GLOW_GRID_ELEMENT_BFLOAT;
-}
-
 /* What both operators have. False, with s->why, if the reference kernel must do it. */
 static bool read_params(GlowSelect *s, const GlowNode *n, float scale, GlowView *x, GlowView *rois,
                         GlowView *y, GlowRegionParams *p) {
@@ -28,7 +21,8 @@ static bool read_params(GlowSelect *s, const GlowNode *n, float scale, GlowView 
   }
   p->plane = p->in[0] * p->in[1];
   p->scale = glow_float_bits(scale);
-  p->element = element_of(rois->type->kind);
+  if (!glow_grid_element(rois->type->kind, &p->element))
+    return glow_select_fail(s, "there is no kernel for the kind of its regions");
   return (p->plane > 0 && p->plane <= INT32_MAX && rois->dims[0] == p->regions) ||
          glow_select_fail(s, "its maps have no elements or too many");
 }

@@ -115,8 +115,7 @@ int64_t glow_view_extent(const GlowView *v, uint32_t first, uint32_t last) {
 
 /* ---- Operands of bodies ---------------------------------------------------------------------- */
 
-/* The block of a logical axis, or -1. */
-static int block_of(const GlowType *t, uint32_t axis) {
+int glow_block_of(const GlowType *t, uint32_t axis) {
   for (uint32_t i = 0; t->layout && i < t->layout->nblocks; i++) {
     if (t->layout->blocks[i].axis == axis)
       return (int)i;
@@ -134,7 +133,7 @@ bool glow_select_operand(GlowSelect *s, const GlowView *to, const GlowView *from
     return glow_select_fail(s, "an operand has more axes than the result");
   for (uint32_t a = 0; a < ft->rank; a++) {
     uint32_t axis = a + tt->rank - ft->rank;
-    int tb = block_of(tt, axis), fb = block_of(ft, a);
+    int tb = glow_block_of(tt, axis), fb = glow_block_of(ft, a);
     if (ft->dims[a].size == 1 && tt->dims[axis].size != 1)
       continue; /* broadcast */
     if (ft->dims[a].size != tt->dims[axis].size)

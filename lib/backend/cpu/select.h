@@ -105,6 +105,12 @@ static inline GlowPlace glow_place_number(int64_t i) {
   return (GlowPlace){GLOW_PLACE_NUMBERS, i * (int64_t)sizeof(int64_t), sizeof(int64_t)};
 }
 
+/* The block of a logical axis in a type's layout, or -1. */
+int glow_block_of(const GlowType *t, uint32_t axis);
+
+/* The GlowGridElement of a kind. False: it is none. */
+bool glow_grid_element(GlowKind kind, int64_t *element);
+
 /* Selections: append work, or return false with s->why. */
 bool glow_select_conv_transpose(GlowSelect *s, const GlowNode *n);
 bool glow_select_conv(GlowSelect *s, const GlowNode *n);

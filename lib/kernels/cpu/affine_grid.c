@@ -6,7 +6,7 @@
 #include "kernels/kernels.h"
 
 #include "doubles.h"
-#include "num/half.h"
+#include "grid_element.h"
 
 enum { PERIOD = GLOW_AFFINE_PERIOD, REGISTERS = PERIOD / LANES };
 
@@ -14,13 +14,9 @@ typedef struct Pattern {
   Doubles v[REGISTERS];
 } Pattern;
 
-/* Number i of Theta. */
+/* Number i of Theta: a map has up to 12 of them. */
 static __attribute__((noinline)) double number_of(int64_t element, const char *theta, int64_t i) {
-  const uint16_t *half = (const uint16_t *)(const void *)theta + i;
-  return element == GLOW_GRID_ELEMENT_FLOAT    ? (double)((const float *)(const void *)theta)[i]
-         : element == GLOW_GRID_ELEMENT_DOUBLE ? ((const double *)(const void *)theta)[i]
-         : element == GLOW_GRID_ELEMENT_HALF   ? (double)glow_half_to_float(*half)
-                                               : (double)glow_bfloat_to_float(*half);
+  return grid_number(element, theta, i);
 }
 
 /* Column `column` of an image's map, repeated. */
@@ -104,9 +100,7 @@ INLINE void lines(const GlowAffineGridParams *p, int axes, char *y, const char *
   const int last = axes - 1;
   const int64_t inner = p->n[last - 1], outer = last == 2 ? p->n[0] : 1;
   const int64_t count = p->n[last] * axes;
-  const int64_t bytes = p->element == GLOW_GRID_ELEMENT_FLOAT    ? 4
-                        : p->element == GLOW_GRID_ELEMENT_DOUBLE ? 8
-                                                                 : 2;
+  const int64_t bytes = grid_bytes(p->element);
   int64_t image = begin / inner / outer, plane = begin / inner % outer, row = begin % inner;
   Pattern by_row, by_plane, terms[GLOW_GRID_AXES]; /* terms in the order of their sum */
   int fresh = 1;

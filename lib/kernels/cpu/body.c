@@ -635,16 +635,14 @@ static char *move_in_place(const GlowBodyCode *code, Blocks *b, char *to, int64_
   return to + steps * o->stride[d] * o->bytes;
 }
 
-/* A stack whose rows may stay where they are. False if they may not: if they are short, or an
- * operand is the result. */
+/* A stack of `rows` rows of `width` elements at each place, which may stay where they are. False if
+ * they may not: if they are short, or an operand is the result. */
 static bool stack_in_place(const GlowStackParams *p, const GlowBodyCode *code, Blocks *b,
-                           void *const *env, int64_t begin, int64_t end) {
+                           void *const *env, int64_t begin, int64_t end, int64_t rows,
+                           int64_t width) {
   const GlowBodyOperand *o = glow_body_operands(code);
-  int64_t rows = code->down ? p->n[code->down] : end - begin, width = p->n[ALONG];
   char *to = (char *)env[1] + begin * o->unit;
   bool apart = true;
-  if (code->one_row || rows == 1)
-    width *= rows, rows = 1;
   if (width < GLOW_VL)
     return false;
   ROLLED for (int64_t i = 1; i < code->noperands; i++) {
@@ -756,13 +754,14 @@ void glow_stack_blocks(const GlowStackParams *p, void *const *env, int64_t begin
   }
   if (GLOW_HAS_FMA && !code->down && code->few && glow_body_few_sheet(p, env, begin, end))
     return;
-  if (code->in_place && stack_in_place(p, code, &b, env, begin, end))
+  int64_t rows = code->down ? p->n[code->down] : end - begin, width = p->n[ALONG];
+  if (code->one_row || rows == 1)
+    width *= rows, rows = 1;
+  if (code->in_place && stack_in_place(p, code, &b, env, begin, end, rows, width))
     return;
   Stack k;
   k.code = code, k.operands = glow_body_operands(code), k.loops = 0;
-  k.rows = code->down ? p->n[code->down] : end - begin, k.width = p->n[ALONG], k.down = code->down;
-  if (code->one_row || k.rows == 1)
-    k.width *= k.rows, k.rows = 1;
+  k.rows = rows, k.width = width, k.down = code->down;
   int64_t place[ALONG] = {begin}, last[ALONG] = {begin + 1}, d;
   k.loop[k.loops++] = 0;
   for (int64_t i = 1; i < k.down; i++)

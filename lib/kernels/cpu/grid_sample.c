@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 
 #include "doubles.h"
+#include "grid_element.h"
 #include "num/half.h"
 #include "num/math.h"
 
@@ -113,12 +114,7 @@ INLINE void load_grid(const GlowGridParams *p, const void *grid, int64_t first, 
   ROLLED for (int64_t l = 0; l < 16; l++) {
     const int64_t place = first + l < count ? first + l : count - 1;
     ROLLED for (int64_t a = 0; a < p->axes; a++) {
-      const int64_t i = place * p->axes + a;
-      to[a][l] = p->element == GLOW_GRID_ELEMENT_FLOAT    ? (double)((const float *)grid)[i]
-                 : p->element == GLOW_GRID_ELEMENT_DOUBLE ? ((const double *)grid)[i]
-                 : p->element == GLOW_GRID_ELEMENT_HALF
-                     ? (double)glow_half_to_float(((const uint16_t *)grid)[i])
-                     : (double)glow_bfloat_to_float(((const uint16_t *)grid)[i]);
+      to[a][l] = grid_number(p->element, grid, place * p->axes + a);
     }
   }
 }
@@ -176,9 +172,7 @@ INLINE Unit unit_of(const GlowGridParams *p, int64_t u) {
   return one;
 }
 INLINE void plan_unit(const GlowGridParams *p, const char *grid, const Unit *u, char *scratch) {
-  const int64_t bytes = p->element == GLOW_GRID_ELEMENT_FLOAT    ? 4
-                        : p->element == GLOW_GRID_ELEMENT_DOUBLE ? 8
-                                                                 : 2;
+  const int64_t bytes = grid_bytes(p->element);
   plan(p, grid + u->image * p->places * p->axes * bytes, u->first, u->count, (int32_t *)scratch,
        (double *)(scratch + p->weights_at));
 }

@@ -11,6 +11,7 @@
 
 #include "doubles.h"
 #include "glow/rt.h"
+#include "grid_element.h"
 #include "num/half.h"
 #include "num/math.h"
 
@@ -20,18 +21,9 @@ enum { GROUP = 4 };
 
 #define PLAIN(v) (v)
 #define TO_FLOAT(v) ((float)(v))
-#define FROM_HALF(v) ((double)glow_half_to_float(v))
-#define FROM_BFLOAT(v) ((double)glow_bfloat_to_float(v))
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
-INLINE double element(const GlowRegionParams *p, const void *from, int64_t i) {
-  return p->element == GLOW_GRID_ELEMENT_FLOAT    ? (double)((const float *)from)[i]
-         : p->element == GLOW_GRID_ELEMENT_DOUBLE ? ((const double *)from)[i]
-         : p->element == GLOW_GRID_ELEMENT_HALF   ? FROM_HALF(((const uint16_t *)from)[i])
-                                                  : FROM_BFLOAT(((const uint16_t *)from)[i]);
-}
 
 /* Which unit: a region and some of its channels. */
 typedef struct Unit {
@@ -67,8 +59,9 @@ INLINE bool align_axis(const GlowRegionParams *p, int a, double begin, double en
 /* The axes of a region; false if no map has such a place. */
 INLINE bool align_axes(const GlowRegionParams *p, const void *rois, int64_t region, Axis *axes) {
   bool fine = true;
-  UNROLL for (int a = 0; a < 2; a++) fine &= align_axis(
-      p, a, element(p, rois, region * 4 + 1 - a), element(p, rois, region * 4 + 3 - a), &axes[a]);
+  UNROLL for (int a = 0; a < 2; a++) fine &=
+      align_axis(p, a, grid_number(p->element, rois, region * 4 + 1 - a),
+                 grid_number(p->element, rois, region * 4 + 3 - a), &axes[a]);
   return fine;
 }
 
@@ -290,7 +283,7 @@ INLINE bool corners_of(const GlowRegionParams *p, const void *rois, int64_t regi
                        int64_t *corners) {
   bool fine = true;
   UNROLL for (int i = 0; i < 4; i++) fine &=
-      whole(p, element(p, rois, region * 5 + 1 + i), &corners[i]);
+      whole(p, grid_number(p->element, rois, region * 5 + 1 + i), &corners[i]);
   return fine;
 }
 
@@ -357,7 +350,7 @@ KEYS(64, double, int64_t, INT64_MAX)
         corners_of(&p->map, ptrs[2], one.region, corner);                                          \
         plan_ranges(corner[1], corner[3], p->map.cells[0], p->map.in[0], rows);                    \
         plan_ranges(corner[0], corner[2], p->map.cells[1], p->map.in[1], columns);                 \
-        image = glow_trunc_i64(element(&p->map, ptrs[2], one.region * 5));                         \
+        image = glow_trunc_i64(grid_number(p->map.element, ptrs[2], one.region * 5));              \
       }                                                                                            \
       ROLLED for (int64_t c = one.channel; c < one.channel + one.channels; c++) kind##_cells(      \
           p, rows, columns, (const S *)ptrs[1] + (image * p->map.channels + c) * p->map.plane,     \
@@ -384,7 +377,7 @@ void glow_check_regions(const GlowRegionParams *p, void *const *ptrs, int64_t be
   GlowFault *fault = ptrs[2];
   (void)scratch;
   ROLLED for (int64_t r = begin; r < end; r++) {
-    const double first = batches ? 0 : element(p, rois, r * 5);
+    const double first = batches ? 0 : grid_number(p->element, rois, r * 5);
     const int64_t image = batches ? batches[r] : glow_trunc_i64(first);
     Axis axes[2];
     int64_t corners[4];
