@@ -13,13 +13,6 @@
 #define FLUSHES 0
 #endif
 
-/* What is long, and so a function of its own in library code. */
-#ifdef GLOW_LIBRARY
-#define APART static __attribute__((noinline))
-#else
-#define APART INLINE
-#endif
-
 INLINE GlowVecI splat_bits(uint32_t u) {
   GlowVecI v;
   UNROLL for (int l = 0; l < GLOW_VL; l++) v[l] = (int32_t)u;

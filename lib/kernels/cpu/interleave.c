@@ -14,7 +14,7 @@ enum { LANES = 8, HALF = 4 };
   }
 /* Lines of few columns have a loop that knows how many. */
 #define LINES(bits, name, CALL)                                                                    \
-  LOOPS void name(Unit##bits *y, const Unit##bits *x, const GlowInterleaveParams *p,               \
+  APART void name(Unit##bits *y, const Unit##bits *x, const GlowInterleaveParams *p,               \
                   int64_t units) {                                                                 \
     const GlowInterleaveParams q = *p; /* what is stored may alias the others */                   \
     if (q.columns == LANES)                                                                        \

@@ -451,16 +451,9 @@ static __attribute__((noinline)) void short_products(const GlowMatmulParams *s, 
 }
 #endif
 
-/* Library code has a function for each way, so that a short product does not begin with room for
- * the other one. */
-#ifdef GLOW_LIBRARY
-#define ONE_WAY static __attribute__((noinline))
-#else
-#define ONE_WAY INLINE
-#endif
-
-ONE_WAY void units(const GlowMatmulParams *params, const Tiles *tiles, void *const *ptrs,
-                   int64_t begin, int64_t end, char *scratch) {
+/* Apart, so that a short product does not begin with room for this. */
+APART void units(const GlowMatmulParams *params, const Tiles *tiles, void *const *ptrs,
+                 int64_t begin, int64_t end, char *scratch) {
   const GlowMatmulParams s = *params;
   ROLLED for (int64_t unit = begin, next; unit < end; unit = next) {
     const int64_t r0 = part_of(unit, s.blocks), pair = whole_of(unit, s.blocks);

@@ -31,7 +31,7 @@ typedef struct Runs {
     ROLLED for (int64_t j = 0; j < r->n[1]; j++, t += r->to[1], f += r->from[1]) COPY(t, f, run);  \
   }
 
-LOOPS void copy_runs(char *to, const char *from, const Runs *steps) {
+APART void copy_runs(char *to, const char *from, const Runs *steps) {
   const Runs copied = *steps, *const r = &copied; /* what is copied may alias the others */
   const int64_t run = r->run;
   BY_RUN(run, EACH_RUN)
@@ -118,7 +118,7 @@ enum { LANES = 8 };
     Lanes##bits *at = (Lanes##bits *)to;                                                           \
     at[0] = at[1] = at[2] = at[3] = *v;                                                            \
   }                                                                                                \
-  LOOPS void lines_##bits(Unit##bits *to, const Unit##bits *from, int64_t count, int64_t to_next,  \
+  APART void lines_##bits(Unit##bits *to, const Unit##bits *from, int64_t count, int64_t to_next,  \
                           int64_t from_next, int64_t n, int64_t ts, int64_t fs) {                  \
     const bool vectors = ts == 1 && n >= LANES;                                                    \
     if (vectors && fs == 0 && n >= 4 * LANES) {                                                    \

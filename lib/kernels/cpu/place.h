@@ -5,13 +5,6 @@
 
 #include "kernels/kernels.h"
 
-/* Inner loops. In library code they are functions, so that steps stay in general registers. */
-#ifdef GLOW_LIBRARY
-#define LOOPS static __attribute__((noinline))
-#else
-#define LOOPS INLINE
-#endif
-
 /* i / n and i % n, of which n is mostly 1, or i 0. */
 INLINE int64_t whole_of(int64_t i, int64_t n) { return n == 1 || !i ? i : i / n; }
 INLINE int64_t part_of(int64_t i, int64_t n) { return n == 1 || !i ? 0 : i % n; }

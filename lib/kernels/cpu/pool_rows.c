@@ -588,16 +588,16 @@ INLINE GlowVecI rows_apart(const GlowPoolParams *q, Apart how, Rect r) {
   return seen;
 }
 
-#define APART(name, what, planes, rows, side)                                                      \
-  ALONE GlowVecI name##_##planes##rows##side(const GlowPoolParams *params, const Rect *r) {        \
+#define RECT(name, what, planes, rows, side)                                                       \
+  APART GlowVecI name##_##planes##rows##side(const GlowPoolParams *params, const Rect *r) {        \
     const GlowPoolParams q = *params; /* no store changes it */                                    \
     return rows_apart(&q, (Apart){what, false, true, planes, rows, side, NULL, NULL}, *r);         \
   }
 #define EACH_APART(name, what)                                                                     \
-  APART(name, what, 1, 1, 2)                                                                       \
-  APART(name, what, 1, 1, 4)                                                                       \
-  APART(name, what, 1, 2, 2)                                                                       \
-  APART(name, what, 2, 2, 2)                                                                       \
+  RECT(name, what, 1, 1, 2)                                                                        \
+  RECT(name, what, 1, 1, 4)                                                                        \
+  RECT(name, what, 1, 2, 2)                                                                        \
+  RECT(name, what, 2, 2, 2)                                                                        \
   INLINE GlowVecI name##_inside(const GlowPoolParams *q, const Rect *r) {                          \
     return q->kernel[2] == 4   ? name##_114(q, r)                                                  \
            : q->kernel[1] == 1 ? name##_112(q, r)                                                  \

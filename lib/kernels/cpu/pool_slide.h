@@ -27,13 +27,6 @@
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
 #endif
 
-/* Library code has the loops as functions of their own, which keep what they need in registers. */
-#ifdef GLOW_LIBRARY
-#define ALONE static __attribute__((noinline))
-#else
-#define ALONE INLINE
-#endif
-
 enum { MOST_SIDE = 5 };
 
 /* What a call works with, and the rows [begin, end) of `planes` planes of results, one unless they
@@ -247,7 +240,7 @@ INLINE bool slide_by_two(const Slide *s, const Stripe *t, bool nan, bool inside,
 }
 
 #define BY_TWO(name, nan, inside)                                                                  \
-  ALONE bool slide_by_two_##name(const Slide *slide, const Stripe *stripe, int64_t easy) {         \
+  APART bool slide_by_two_##name(const Slide *slide, const Stripe *stripe, int64_t easy) {         \
     const Slide s = *slide; /* no store changes them */                                            \
     const Stripe t = *stripe;                                                                      \
     return slide_by_two(&s, &t, nan, inside, easy);                                                \

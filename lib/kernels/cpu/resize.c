@@ -18,14 +18,11 @@
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int64_t l = 0; l < (n); l++)
 #define BELOW(n) ROLLED for (int64_t l = 0; l < (n); l++)
 
-/* What library code has besides: a loop for maps whose elements stand twice. Sums are a function
- * of their own there, whose numbers stay in registers. */
+/* What library code has besides: a loop for maps whose elements stand twice. */
 #ifdef GLOW_LIBRARY
 enum { IN_LIBRARY = 1 };
-#define APART static __attribute__((noinline))
 #else
 enum { IN_LIBRARY = 0 };
-#define APART INLINE
 #endif
 
 /* The place of a row of the result, along the axes but the last one. */

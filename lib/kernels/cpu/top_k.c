@@ -15,13 +15,6 @@
 #define EACH_OF(n) _Pragma("clang loop vectorize(enable)") for (int64_t i = 0; i < (n); i++)
 #define EACH(n) _Pragma("clang loop vectorize(enable)") for (int64_t l = 0; l < (n); l++)
 
-/* What library code calls, lest all of it share the registers. */
-#ifdef GLOW_LIBRARY
-#define APART static __attribute__((noinline))
-#else
-#define APART INLINE
-#endif
-
 /* ---- Entries --------------------------------------------------------------------------------- */
 
 /* Of keys of at most 32 bits: the key in the upper half, ~index in the lower. */

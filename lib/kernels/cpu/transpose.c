@@ -100,7 +100,7 @@ enum { IN_LIBRARY = 0 };
 /* R, C: rows and columns of a block. */
 #define TRANSPOSE(bits, R, C)                                                                      \
   /* Whole stripes, rows of blocks one after the other. */                                         \
-  LOOPS void near_##bits(Unit##bits *y, int64_t next_to, const Unit##bits *x, int64_t next_from,   \
+  APART void near_##bits(Unit##bits *y, int64_t next_to, const Unit##bits *x, int64_t next_from,   \
                          int64_t rows, int64_t stripes) {                                          \
     ROLLED for (int64_t s = 0; s < stripes; s++) {                                                 \
       Unit##bits *to = y + s * GLOW_TRANSPOSE_TILE * next_to;                                      \
@@ -112,7 +112,7 @@ enum { IN_LIBRARY = 0 };
     }                                                                                              \
   }                                                                                                \
   /* `columns` lines of the result, `rows` elements of each. */                                    \
-  LOOPS void lines_##bits(Unit##bits *to, int64_t next_to, const Unit##bits *from,                 \
+  APART void lines_##bits(Unit##bits *to, int64_t next_to, const Unit##bits *from,                 \
                           int64_t next_from, int64_t rows, int64_t columns) {                      \
     ROLLED for (int64_t c = 0; c < columns; c += C, to += C * next_to, from += C) {                \
       const Unit##bits *at = from;                                                                 \

@@ -18,6 +18,13 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+/* A function of its own in library code, lest its callers and what they call share the registers;
+ * a part of them in compiled code. */
+#ifdef GLOW_LIBRARY
+#define APART static __attribute__((noinline))
+#else
+#define APART INLINE
+#endif
 #define UNROLL _Pragma("clang loop unroll(full)")
 #define ROLLED _Pragma("clang loop unroll(disable) vectorize(disable)")
 
