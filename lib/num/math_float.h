@@ -46,7 +46,8 @@ static inline float glow_exp_parts_f(float t, float bias, float *shifted) {
   float n = *shifted - bias, r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
   return glow_fmaf(glow_fmaf(glow_exp_poly_f(r), r, 1.0f), r, 1.0f);
 }
-/* e^t for -87 <= t <= 88, where it is a normal number: its exponent is added as an integer. */
+/* e^t for -87 <= t <= 88, where it is a normal number: its exponent is added as an integer. With a
+ * NaN for t the result may be any number. */
 static inline float glow_exp_normal_f(float t) {
   float shifted, p = glow_exp_parts_f(t, GLOW_MAGIC_F, &shifted);
   return glow_float_from_bits(glow_float_bits(p) + (glow_float_bits(shifted) << 23));
@@ -61,10 +62,11 @@ static inline float glow_expf(float x) {
   return p * glow_float_from_bits(power - half) * glow_float_from_bits(half);
 }
 
-/* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. */
+/* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. The power
+ * is a factor, since a NaN stays one in a product. */
 static inline float glow_weightf(float x) {
-  float p = glow_exp_normal_f(x < -87.0f ? -87.0f : x);
-  return x < -87.0f ? 0.0f : p;
+  float shifted, p = glow_exp_parts_f(x < -87.0f ? -87.0f : x, GLOW_MAGIC_F + 127.0f, &shifted);
+  return x < -87.0f ? 0.0f : p * glow_float_from_bits(glow_float_bits(shifted) << 23);
 }
 
 /* x = 2^e (1 + f) with 1 + f in [sqrt 1/2, sqrt 2); log(1 + f) = f - f^2/2 + f^3 P(f). */

@@ -37,50 +37,23 @@ INLINE void load_few(float *to, const float *from, int64_t count) {
   }
 }
 
-/* a where it is larger, or smaller, than b, else b. */
-INLINE GlowVec larger(GlowVec a, GlowVec b) {
-  const GlowVecI above = a > b;
-  return (GlowVec)(((GlowVecI)a & above) | ((GlowVecI)b & ~above));
-}
-INLINE GlowVec smaller(GlowVec a, GlowVec b) {
-  const GlowVecI below = a < b;
-  return (GlowVec)(((GlowVecI)a & below) | ((GlowVecI)b & ~below));
-}
-
-/* The largest element of a row, and how far below it the smallest one is. Where there is a NaN they
- * are any elements: the sum is NaN then, and so is every result. Nor does it matter which of two
- * zeros is taken. */
+/* The largest element of a row, and at most how far below it the smallest one is. Maxima of bits
+ * leave the units of floats free. The greatest bits are those of the smallest number below zero; in
+ * a row without one, zero stands for the smallest element. The distance is NaN if an element is. */
 INLINE float extremes(const float *x, int64_t n, float *span) {
-  enum { STEP = 4 * GLOW_VL };
-  GlowVec high[4], low[4];
-  if (n < STEP) {
-    const Extremes_int32_t e = extremes_int32_t(x, n);
-    *span = least_of_float(e) - most_of_float(e);
-    return most_of_float(e);
-  }
-  UNROLL for (int v = 0; v < 4; v++) high[v] = low[v] = vec_load(x + v * GLOW_VL);
-  ROLLED for (int64_t j = STEP; j < n; j += STEP) {
-    const float *at = x + (j + STEP <= n ? j : n - STEP); /* the last ones twice */
-    UNROLL for (int v = 0; v < 4; v++) {
-      const GlowVec e = vec_load(at + v * GLOW_VL);
-      high[v] = larger(e, high[v]);
-      low[v] = smaller(e, low[v]);
-    }
-  }
-  const GlowVec most = larger(larger(high[0], high[1]), larger(high[2], high[3]));
-  const GlowVec least = smaller(smaller(low[0], low[1]), smaller(low[2], low[3]));
-  float top[16], bottom[16];
-  UNROLL for (int l = 0; l < 16; l++) top[l] = most[l % GLOW_VL], bottom[l] = least[l % GLOW_VL];
-#define MEET(n)                                                                                    \
-  BELOW(n) top[l] = top[l] > top[l + n] ? top[l] : top[l + n];                                     \
-  BELOW(n) bottom[l] = bottom[l] < bottom[l + n] ? bottom[l] : bottom[l + n];
-  MEET(8)
-  MEET(4)
-  MEET(2)
-  MEET(1)
-#undef MEET
-      *span = bottom[0] - top[0];
-  return top[0];
+  enum { INF = 0x7f800000 };
+  const Extremes_int32_t e = extremes_int32_t(x, n);
+  uint32_t most = (uint32_t)e.most;
+  float top, bottom;
+  if (e.most < 0) /* the least bits are those of the largest number below zero */
+    most = extremes_int32_t(x, n).uleast;
+  __builtin_memcpy(&top, &most, sizeof top);
+  __builtin_memcpy(&bottom, &e.umost, sizeof bottom);
+  bottom = bottom >= 0.0f ? 0.0f : bottom;
+  if (e.most > INF)
+    bottom = top;
+  *span = bottom - top;
+  return top;
 }
 
 /* The sum of e^(x - max) over a row, whose terms go to y if `keep`. Behind the end of the row terms
@@ -127,13 +100,15 @@ typedef struct Divisor {
 
 /* Divides 16 exponentials by their sum, in a third of the time of divisions: the product with the
  * reciprocal is right up to the last place, and the exact rest rounds it, since the reciprocal is
- * rounded (Markstein). `far`: there may be tiny exponentials. */
-INLINE void divide(float *y, Divisor d, bool far) {
+ * rounded (Markstein). `close`: the reciprocal is so close to the quotient that its product needs
+ * no correction to be right up to that. `far`: there may be tiny exponentials. */
+INLINE void divide(float *y, Divisor d, bool close, bool far) {
   if (!GLOW_HAS_FMA || (far && has_tiny(y))) {
     LANES16 y[l] = y[l] / d.sum;
   } else {
     LANES16 {
-      const float e = y[l], q = glow_fmaf(e, d.inverse, e * d.less);
+      const float e = y[l];
+      const float q = close ? e * d.inverse : glow_fmaf(e, d.inverse, e * d.less);
       y[l] = glow_fmaf(glow_fmaf(-q, d.sum, e), d.inverse, q);
     }
   }
@@ -162,13 +137,24 @@ INLINE void divide(float *y, Divisor d, bool far) {
       copy_few(to, few, rest);                                                                     \
   }
 
-INLINE void divide_row(float *y, int64_t n, float sum, bool far) {
-  Divisor d = {sum, 1.0f / sum, 0};
+INLINE void divide_row(float *y, int64_t n, Divisor d, bool close, bool far) {
   float few[16] = {0};
-  d.less = glow_fmaf(-d.inverse, sum, 1.0f) * d.inverse;
-#define STEP(v) divide(v, d, far)
+#define STEP(v) divide(v, d, close, far)
   ROW(y, y, n, few, STEP)
 #undef STEP
+}
+
+/* `near`: no exponential is tiny. The rest of the division 1 / sum is exact; a part of 2^-25 of a
+ * number is at most half a unit of its last place. */
+INLINE void divide_by_sum(float *y, int64_t n, float sum, bool near) {
+  const float inverse = 1.0f / sum, rest = glow_fmaf(-inverse, sum, 1.0f);
+  const Divisor d = {sum, inverse, rest * inverse};
+  if (!near)
+    divide_row(y, n, d, false, true);
+  else if (rest <= 0x1p-25f && rest >= -0x1p-25f)
+    divide_row(y, n, d, true, false);
+  else
+    divide_row(y, n, d, false, false);
 }
 
 INLINE void subtract_row(const float *x, float *y, int64_t n, float max, float log) {
@@ -189,10 +175,8 @@ INLINE void softmax_rows(const float *x, float *y, int64_t rows, int64_t n, bool
   ROLLED for (int64_t i = 0; i < rows; i++) {
     if (log)
       subtract_row(x + i * n, y + i * n, n, max[i], glow_logf(sum[i]));
-    else if (span[i] > -69.0f)
-      divide_row(y + i * n, n, sum[i], false);
     else
-      divide_row(y + i * n, n, sum[i], true);
+      divide_by_sum(y + i * n, n, sum[i], span[i] > -69.0f);
   }
 }
 
