@@ -1,5 +1,6 @@
 /* Convolutions and products of narrow integers; narrow_sums.h has the sums of a tile,
- * narrow_squares.h those of machines with AMX, narrow_results.h what becomes of sums.
+ * narrow_squares.h those of machines with AMX, narrow_parted.h tiles of library code,
+ * narrow_results.h what becomes of sums.
  *
  * The pixels that a band of output rows reads are copied first where windows leave the input, where
  * channels do not lie next to each other in fours, or where the machine may want them wider. Taps
@@ -9,6 +10,7 @@
  * after the other: all filters of a pixel lie next to each other in the output. */
 #include "kernels/kernels.h"
 
+#include "narrow_parted.h"
 #include "narrow_results.h"
 #include "narrow_squares.h"
 #include "narrow_sums.h"
@@ -218,49 +220,12 @@ INLINE void narrow_row(int vectors, const Unit *u, const NarrowX *x, int64_t col
 #undef PART
 }
 
-/* Library code has the last filters of a unit, where they are one register, in a function apart. */
-#ifdef GLOW_LIBRARY
-enum { NARROW_HANDS_OVER = DOT_VNNI };
-#else
-enum { NARROW_HANDS_OVER = 0 };
-#endif
-
-/* Rows by those filters. Whoever hands a unit over keeps it in memory, so this one is a copy,
- * without what only the caller has. */
-NARROW_APART void narrow_last(const Unit *given, int64_t rows, int64_t col, int64_t columns,
-                              int32_t *sums, char *y, const uint8_t *add) {
-  const GlowNarrowParams p = *given->params;
-  const GlowNarrowNumbers n = *(const GlowNarrowNumbers *)given->numbers;
-  const int64_t size = p.result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
-  Unit u = *given;
-  u.p = &p, u.n = &n;
-  ROLLED for (int64_t r = 0; r < rows; r++) narrow_row(1, &u, u.x + r * p.sh * u.row, col, columns,
-                                                       sums, y + r * p.yh * size, add + r * p.ah);
-}
-
-/* Some output rows of an image by the filters of a unit. */
-INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *sums, char *y,
-                        const uint8_t *add) {
+/* Some output rows of an image by the filters of a unit, a panel or two after the other. */
+INLINE void narrow_panels(const Unit *u, int64_t rows, int64_t columns, int32_t *sums, char *y,
+                          const uint8_t *add) {
   const GlowNarrowParams *p = u->p;
   const int64_t size = p->result == GLOW_NARROW_RESULT_BYTES ? 1 : 4;
-  if (NARROW_SQUARES && p->step) {
-    narrow_band_of_squares(u, rows, columns, sums, y, add);
-    return;
-  }
-#if NARROW_PROVES
-  if (p->tiled) {
-    narrow_winograd_rows(u, rows, columns, sums, y, add);
-    return;
-  }
-#endif
   Unit panel = *u;
-  const int64_t whole = columns / NARROW_COLUMNS * NARROW_COLUMNS;
-  if (NARROW_HANDS_OVER && columns > whole && columns - whole <= NARROW_WIDTH) {
-    Unit last = *u;
-    last.p = (const GlowNarrowParams *)0, last.n = (const GlowNarrowNumbers *)0;
-    narrow_last(&last, rows, whole, columns - whole, sums, y + whole * size, add + whole);
-    columns = whole;
-  }
   ROLLED for (int64_t col = 0; col < columns; col += NARROW_COLUMNS) {
 #if NARROW_PROVES
     panel.order = narrow_order_of(p, u->orders, col / DOT_PANEL);
@@ -271,12 +236,32 @@ INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *s
       const NarrowX *x = u->x + r * p->sh * u->row;
       char *to = y + (r * p->yh + col) * size;
       const uint8_t *added = add + r * p->ah + col;
-      if (!NARROW_HANDS_OVER && DOT_VNNI && columns - col <= NARROW_WIDTH)
+      if (DOT_VNNI && columns - col <= NARROW_WIDTH)
         narrow_row(1, &panel, x, col, columns - col, sums, to, added);
       else
         narrow_row(NARROW_VECTORS, &panel, x, col, columns - col, sums, to, added);
     }
   }
+}
+
+/* Some output rows of an image by the filters of a unit. */
+INLINE void narrow_rows(const Unit *u, int64_t rows, int64_t columns, int32_t *sums, char *y,
+                        const uint8_t *add) {
+  if (NARROW_SQUARES && u->p->step) {
+    narrow_band_of_squares(u, rows, columns, sums, y, add);
+    return;
+  }
+#if NARROW_PARTED
+  narrow_parted(u, rows, columns, sums, y, add);
+#else
+#if NARROW_PROVES
+  if (u->p->tiled) {
+    narrow_winograd_rows(u, rows, columns, sums, y, add);
+    return;
+  }
+#endif
+  narrow_panels(u, rows, columns, sums, y, add);
+#endif
 }
 
 /* Makes the wide form, or the transformed one, of the rows that output rows of band b read, where
