@@ -16,8 +16,8 @@
 #define SIMPLIFY "fold-splat,algebraic,fast-algebraic,simplify-clip,simplify-cast,eliminate-noop"
 /* Shapes and movement. */
 #define MOVE                                                                                       \
-  "gather-constant,merge-slice,merge-split,merge-concat,merge-pad,drop-expand,sink-transpose,"     \
-  "simplify-transpose,fold-flatten,sink-reshape,simplify-reshape"
+  "gather-constant,gather-early,merge-slice,merge-split,merge-concat,merge-pad,drop-expand,"       \
+  "sink-transpose,simplify-transpose,fold-flatten,sink-reshape,simplify-reshape"
 /* Convolutions that become smaller, or fewer. */
 #define CONVOLVE "small-conv,crop-filter,group-conv"
 #define O2_ROUND                                                                                   \

@@ -124,6 +124,12 @@ bool glow_op_moves(GlowOp op, const GlowType *t) {
 
 bool glow_value_has_one_use(const GlowValue *v) { return v->uses && !v->uses->next; }
 
+bool glow_node_is_elementwise(const GlowNode *n) {
+  const GlowOpDesc *d = glow_node_desc(n);
+  return GLOW_HAS(d, ELEMENTWISE) && !GLOW_HAS(d, RANDOM) && n->nresults == 1 && !n->nregions &&
+         n->noperands > 0;
+}
+
 bool glow_value_is_computed(const GlowValue *v) {
   const GlowOpDesc *d = v->kind == GLOW_VALUE_RESULT ? glow_node_desc(v->def.node) : NULL;
   return d && (d->epilogue >= 0 || GLOW_HAS(d, ELEMENTWISE)) && !glow_value_is_constant(v) &&

@@ -39,6 +39,9 @@ bool glow_value_is_constant(const GlowValue *v);
 /* Whether a movement operator (Transpose, Reshape) takes values of type t. */
 bool glow_op_moves(GlowOp op, const GlowType *t);
 bool glow_value_has_one_use(const GlowValue *v);
+/* Whether n computes each element of its one result from the elements of its operands at the same
+ * place, and from nothing else. */
+bool glow_node_is_elementwise(const GlowNode *n);
 /* Whether a contraction or an element-wise node computes v for one user, so that both may become
  * one loop. */
 bool glow_value_is_computed(const GlowValue *v);

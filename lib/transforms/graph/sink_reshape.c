@@ -12,11 +12,6 @@
  * element-wise node, as what is reshaped is not. */
 #include "transforms/rules.h"
 
-static bool is_elementwise(const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  return GLOW_HAS(d, ELEMENTWISE) && !GLOW_HAS(d, RANDOM) && n->nresults == 1 && !n->nregions;
-}
-
 static bool same_dims(const GlowType *a, const GlowType *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
@@ -108,7 +103,7 @@ static GlowValue *operand_above(GlowNode *n, uint32_t i, const GlowType *from) {
 static bool sink(GlowNode *n, void *arg) {
   GlowPassRun *run = arg;
   const GlowType *t = n->results[0].type, *from;
-  if (!is_elementwise(n) || !glow_type_is_known(t) || t->layout ||
+  if (!glow_node_is_elementwise(n) || !glow_type_is_known(t) || t->layout ||
       !glow_op_moves(GLOW_OP_RESHAPE, t) || !(from = common_source(n)) || parts(n, from))
     return true;
   GlowValue **ins = GLOW_NEW_ARRAY(run->arena, GlowValue *, n->noperands);

@@ -141,13 +141,6 @@ static GlowValue *sink_operands(GlowPassRun *run, GlowNode *n, const Perm *p, co
   return above ? transpose(&b, &above->results[0], p) : NULL;
 }
 
-static bool is_elementwise(const GlowNode *n) {
-  const GlowOpDesc *d = glow_node_desc(n);
-  if (GLOW_HAS(d, RANDOM) || n->nregions || n->noperands == 0)
-    return false;
-  return GLOW_HAS(d, ELEMENTWISE);
-}
-
 static GlowValue *sink_concat(GlowPassRun *run, GlowNode *n, const Perm *p) {
   int64_t axis = ((const GlowConcatMembers *)n->members)->axis;
   GlowConcatMembers members = {.axis = p->axis[axis < 0 ? axis + p->rank : axis]};
@@ -212,7 +205,7 @@ static GlowValue *sink_reduce(GlowPassRun *run, GlowNode *n, const Perm *p) {
 /* ---- The pass -------------------------------------------------------------------------------- */
 
 static GlowValue *sink(GlowPassRun *run, GlowNode *n, const Perm *p) {
-  if (is_elementwise(n))
+  if (glow_node_is_elementwise(n))
     return sink_operands(run, n, p, n->members, true);
   if (!glow_match(glow_node_in(n, 0), GLOW_OP_TRANSPOSE, n))
     return NULL;
