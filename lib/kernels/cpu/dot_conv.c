@@ -313,6 +313,12 @@ enum { ROWS = 4 };
 #else
 enum { ROWS = 2 };
 #endif
+enum { NEIGHBOURS = ROWS == 4 };
+#ifdef GLOW_LIBRARY
+enum { ANY_SIDE = 1 }; /* fewer outputs than SIDE may be summed up together */
+#else
+enum { ANY_SIDE = 0 };
+#endif
 enum { WIDE = 4, BLOCK = WIDE * GLOW_VL, SIDE = GLOW_VL == 16 ? 4 : 2 };
 
 #if DOT_FOURS && GLOW_VL == 16
@@ -505,8 +511,8 @@ INLINE void pack_threes(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
 #endif
 
 /* pack_block; library code knows the window and the weights that most networks have. */
-INLINE bool pack_any_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
-                           const GlowDotLanesPtrs *at, int64_t first, int32_t x_zero) {
+APART bool pack_any_block(const GlowDotLanesParams *p, int32_t *w, int32_t *start,
+                          const GlowDotLanesPtrs *at, int64_t first, int32_t x_zero) {
 #if DOT_FOURS && GLOW_VL == 16
   if (has_threes(p)) {
     pack_threes(p, w, start, at, first, x_zero);
@@ -549,8 +555,8 @@ INLINE bool pack_whole_numbers(const GlowDotLanesParams *p, const GlowDotLanesPt
 }
 
 /* The factors and terms of a block. Whether all fit. */
-INLINE bool pack_block_numbers(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at,
-                               char *scratch, int64_t block) {
+APART bool pack_block_numbers(const GlowDotLanesParams *p, const GlowDotLanesPtrs *at,
+                              char *scratch, int64_t block) {
   const GlowNarrowNumbers *n = (const GlowNarrowNumbers *)at->numbers;
   float *scale = (float *)(void *)(scratch + p->scale_at) + block * BLOCK;
   float *bias = (float *)(void *)(scratch + p->bias_at) + block * BLOCK;
@@ -634,17 +640,12 @@ INLINE void put_rare(int side, const Finish *f, int64_t at, char *y, GlowVecI (*
 }
 #endif
 
-/* Results of `side` outputs, whose windows begin `next` registers apart. */
-INLINE void lane_block(int side, const Finish *f, const GlowVecI *x, int64_t next,
-                       const GlowVecI *w, const GlowVecI *start, int64_t at, char *y) {
-  const GlowDotLanesParams *p = f->p;
-  const int64_t groups = (p->kh + ROWS - 1) / ROWS;
-  GlowVecI acc[SIDE][WIDE];
-  UNROLL for (int i = 0; i < side; i++) {
-    UNROLL for (int q = 0; q < WIDE; q++) acc[i][q] = start[q];
-  }
-  ROLLED for (int64_t k = 0; k < p->kw; k++) {
-    const GlowVecI *column = x + k * p->dw * groups * WIDE;
+/* Sums of `side` outputs, whose windows begin `next` registers apart: of `kw` columns that are `dw`
+ * apart, `groups` of rows each. */
+INLINE void sum_lanes(int side, int64_t kw, int64_t dw, int64_t groups, const GlowVecI *x,
+                      int64_t next, const GlowVecI *w, GlowVecI (*acc)[WIDE]) {
+  ROLLED for (int64_t k = 0; k < kw; k++) {
+    const GlowVecI *column = x + k * dw * groups * WIDE;
     ROLLED for (int64_t g = 0; g < groups; g++, w += WIDE, column += WIDE) {
       UNROLL for (int q = 0; q < WIDE; q++) {
         const GlowVecI weights = w[q];
@@ -653,6 +654,38 @@ INLINE void lane_block(int side, const Finish *f, const GlowVecI *x, int64_t nex
       }
     }
   }
+}
+
+/* The same of windows of `kw` columns, each one behind the one before. */
+INLINE void sum_neighbours(int side, int kw, const GlowVecI *x, const GlowVecI *w,
+                           GlowVecI (*acc)[WIDE]) {
+  UNROLL for (int q = 0; q < WIDE; q++) {
+    UNROLL for (int c = 0; c < side + kw - 1; c++) {
+      const GlowVecI column = x[c * WIDE + q];
+      UNROLL for (int k = 0; k < kw; k++) {
+        if (c >= k && c - k < side)
+          acc[c - k][q] = add_rows(acc[c - k][q], column, w[k * WIDE + q]);
+      }
+    }
+  }
+}
+
+/* Results of `side` outputs, whose windows begin `next` registers apart. */
+INLINE void lane_block(int side, const Finish *f, const GlowVecI *x, int64_t next,
+                       const GlowVecI *w, const GlowVecI *start, int64_t at, char *y) {
+  const GlowDotLanesParams *p = f->p;
+  GlowVecI acc[SIDE][WIDE];
+  UNROLL for (int i = 0; i < side; i++) {
+    UNROLL for (int q = 0; q < WIDE; q++) acc[i][q] = start[q];
+  }
+  const int64_t groups = (p->kh + ROWS - 1) / ROWS;
+  const bool threes = p->kw == 3 && p->dw == 1 && groups == (3 + ROWS - 1) / ROWS;
+  if (NEIGHBOURS && side > 1 && threes && next == WIDE)
+    sum_neighbours(side, 3, x, w, acc);
+  else if (threes) /* as most networks have */
+    sum_lanes(side, 3, 1, (3 + ROWS - 1) / ROWS, x, next, w, acc);
+  else
+    sum_lanes(side, p->kw, p->dw, groups, x, next, w, acc);
 #if NARROW_PACKS
   if (p->result == GLOW_NARROW_RESULT_BYTES) {
     if (f->packs)
@@ -664,6 +697,30 @@ INLINE void lane_block(int side, const Finish *f, const GlowVecI *x, int64_t nex
 #endif
   UNROLL for (int i = 0; i < side; i++)
       put_channels(p->result, f, at, y + i * p->yw * result_size(p), acc[i]);
+}
+
+/* lane_block of 1 to SIDE outputs. */
+#define LANE_SIDE(side)                                                                            \
+  APART void lane_side_##side(const Finish *f, const GlowVecI *x, int64_t next, const GlowVecI *w, \
+                              const GlowVecI *start, int64_t at, char *y) {                        \
+    if (side <= SIDE)                                                                              \
+      lane_block(side <= SIDE ? side : 1, f, x, next, w, start, at, y);                            \
+  }
+LANE_SIDE(1)
+LANE_SIDE(2)
+LANE_SIDE(3)
+LANE_SIDE(4)
+#undef LANE_SIDE
+INLINE void lane_side(int64_t side, const Finish *f, const GlowVecI *x, int64_t next,
+                      const GlowVecI *w, const GlowVecI *start, int64_t at, char *y) {
+  if (SIDE == 4 && side == 4)
+    lane_side_4(f, x, next, w, start, at, y);
+  else if (ANY_SIDE && side == 3)
+    lane_side_3(f, x, next, w, start, at, y);
+  else if ((ANY_SIDE || SIDE == 2) && side == 2)
+    lane_side_2(f, x, next, w, start, at, y);
+  else
+    lane_side_1(f, x, next, w, start, at, y);
 }
 
 /* mix_rows of fewer channels than a block has. Nothing behind them is read. */
@@ -681,36 +738,65 @@ INLINE void mix_few(GlowVecI *to, const uint8_t *const *row, int64_t channels, b
   mix_rows(to, copy, 0, is_signed, false);
 }
 
+/* How rows are mixed: as many channels as a block has, half of them, or fewer than a block. */
+typedef enum Mix { MIX_WHOLE, MIX_HALF, MIX_FEW } Mix;
+
+/* Puts `count` columns of X into scratch memory, `pitch` registers apart; rows of it are at `part`,
+ * whose columns are `step` bytes apart. */
+INLINE void mix_run(Mix mix, const GlowDotLanesParams *p, bool is_signed, GlowVecI *to,
+                    int64_t pitch, const uint8_t **part, const int64_t *step, int64_t count) {
+  ROLLED for (int64_t i = 0; i < count; i++, to += pitch) {
+    if (mix == MIX_FEW)
+      mix_few(to, part, p->channels, is_signed);
+    else
+      mix_rows(to, part, 0, is_signed, mix == MIX_HALF);
+    UNROLL for (int r = 0; r < ROWS; r++) part[r] += step[r];
+  }
+}
+
+INLINE int64_t within(int64_t v, int64_t low, int64_t high) {
+  return v < low ? low : v > high ? high : v;
+}
+
 /* Puts columns [0, count) of X into scratch memory, beginning with column `left`; those that are
  * not there are zero points. `row`: where the rows of a window begin, and behind them that of zero
  * points, up to whole groups. */
-INLINE void mix_columns(const GlowDotLanesParams *p, GlowVecI *to, const uint8_t *const *row,
-                        const uint8_t *zeros, int64_t left, int64_t count, int64_t first) {
+APART void mix_columns(const GlowDotLanesParams *p, GlowVecI *to, const uint8_t *const *row,
+                       const uint8_t *zeros, int64_t left, int64_t count, int64_t first) {
   const int64_t groups = (p->kh + ROWS - 1) / ROWS;
-  ROLLED for (int64_t i = 0; i < count; i++) {
-    const int64_t ix = left + i;
-    ROLLED for (int64_t g = 0; g < groups; g++, to += WIDE) {
+  const int64_t begin = within(-left, 0, count), end = within(p->iw - left, begin, count);
+  const int64_t ends[] = {begin, end, count};
+  ROLLED for (int64_t g = 0; g < groups; g++) {
+    int64_t i = 0;
+    ROLLED for (int k = 0; k < 3; k++) { /* columns before the map, in it, and behind it */
       const uint8_t *part[ROWS];
+      int64_t step[ROWS];
       UNROLL for (int r = 0; r < ROWS; r++) {
-        const uint8_t *at = row[g * ROWS + r];
-        part[r] = ix < 0 || ix >= p->iw || at == zeros ? zeros : at + ix * p->xw;
+        const uint8_t *line = row[g * ROWS + r];
+        const bool in = k == 1 && line != zeros;
+        part[r] = (in ? line + (left + i) * p->xw : zeros) + first;
+        step[r] = in ? p->xw : 0;
       }
+      GlowVecI *at = to + (i * groups + g) * WIDE;
       if (p->channels == BLOCK / 2) /* as first layers of networks have */
-        mix_rows(to, part, 0, p->x_signed, true);
+        mix_run(MIX_HALF, p, p->x_signed, at, groups * WIDE, part, step, ends[k] - i);
       else if (p->channels < BLOCK)
-        mix_few(to, part, p->channels, p->x_signed);
+        mix_run(MIX_FEW, p, p->x_signed, at, groups * WIDE, part, step, ends[k] - i);
+      else if (p->x_signed)
+        mix_run(MIX_WHOLE, p, true, at, groups * WIDE, part, step, ends[k] - i);
       else
-        mix_rows(to, part, first, p->x_signed, false);
+        mix_run(MIX_WHOLE, p, false, at, groups * WIDE, part, step, ends[k] - i);
+      i = ends[k];
     }
   }
 }
 
-/* A row of outputs. Where all parts of it have as many as are summed up together, the last ones are
- * summed up with some of those before again. */
+/* A row of outputs. Where all parts of it have as many as are summed up together, compiled code
+ * sums up the last ones with some of those before again. */
 INLINE void lane_row(const Finish *f, const uint8_t *x, int64_t oy, char *y, char *scratch) {
   const GlowDotLanesParams *p = f->p;
-  const int64_t size = result_size(p), rest = p->ow % p->chunk;
-  const bool overlaps = p->chunk >= SIDE && (!rest || rest >= SIDE);
+  const int64_t size = result_size(p), last = p->ow % p->chunk;
+  const bool overlaps = !ANY_SIDE && p->chunk >= SIDE && (!last || last >= SIDE);
   const int64_t groups = (p->kh + ROWS - 1) / ROWS, column = groups * WIDE;
   const uint8_t *zeros = (const uint8_t *)scratch + p->zeros_at;
   const uint8_t **row = (const uint8_t **)(void *)(scratch + p->taps_at);
@@ -730,12 +816,13 @@ INLINE void lane_row(const Finish *f, const uint8_t *x, int64_t oy, char *y, cha
       int64_t i = 0;
       ROLLED for (; i + (overlaps ? 1 : SIDE) <= count; i += SIDE) {
         const int64_t from = i + SIDE <= count ? i : count - SIDE;
-        lane_block(SIDE, f, columns + from * p->sw * column, p->sw * column, w, start, b * BLOCK,
-                   y + ((o + from) * p->yw + first) * size);
+        lane_side(SIDE, f, columns + from * p->sw * column, p->sw * column, w, start, b * BLOCK,
+                  y + ((o + from) * p->yw + first) * size);
       }
-      ROLLED for (; !overlaps && i < count; i++)
-          lane_block(1, f, columns + i * p->sw * column, 0, w, start, b * BLOCK,
-                     y + ((o + i) * p->yw + first) * size);
+      const int64_t side = ANY_SIDE ? count - i : 1;
+      ROLLED for (; !overlaps && i < count; i += side)
+          lane_side(side, f, columns + i * p->sw * column, p->sw * column, w, start, b * BLOCK,
+                    y + ((o + i) * p->yw + first) * size);
     }
   }
 }
@@ -771,17 +858,5 @@ void glow_dot_lanes(const GlowDotLanesParams *params, void *const *ptrs, int64_t
   }
   __builtin_memset(scratch + p.zeros_at, outside, (size_t)p.channels);
   Finish f = finish_of(&p, params, &at, scratch, fit);
-#ifdef GLOW_LIBRARY
-  if (p.kh == 3 && p.kw == 3 && p.dh == 1 && p.dw == 1 && p.channels >= BLOCK &&
-      p.result == GLOW_NARROW_RESULT_BYTES) { /* as most networks have */
-    GlowDotLanesParams fixed = p;
-    fixed.kh = fixed.kw = 3;
-    fixed.dh = fixed.dw = 1;
-    fixed.result = GLOW_NARROW_RESULT_BYTES;
-    f.p = &fixed;
-    lane_rows(&f, &at, begin, end, scratch);
-    return;
-  }
-#endif
   lane_rows(&f, &at, begin, end, scratch);
 }
