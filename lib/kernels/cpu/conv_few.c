@@ -23,19 +23,50 @@ INLINE int64_t interleave3(float *to, const float *a, const float *b, const floa
   return i;
 }
 
+/* Interleaves four channels, `step` floats apart, four places at a time: place i is at to + i * ic.
+ * Returns how many of the n places are done. */
+INLINE int64_t interleave4(float *to, int64_t ic, const float *from, int64_t step, int64_t n) {
+  int64_t i = 0;
+  ROLLED for (; i + 4 <= n; i += 4) {
+    Quad v[4];
+    UNROLL for (int c = 0; c < 4; c++) v[c] = *(const Quad *)(from + c * step + i);
+    const Quad a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5),
+               b = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5),
+               c = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7),
+               d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+    float *out = to + i * ic;
+    *(Quad *)out = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    *(Quad *)(out + ic) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    *(Quad *)(out + 2 * ic) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    *(Quad *)(out + 3 * ic) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+  }
+  return i;
+}
+
+/* n zeros. Library code, which does not know how few they are, would make a call for each row. */
+INLINE void put_zeros(float *to, int64_t n) {
+  if (!IN_LIBRARY || n > 64) {
+    __builtin_memset(to, 0, (size_t)n * sizeof *to);
+    return;
+  }
+  int64_t i = 0;
+  ROLLED for (; i + 4 <= n; i += 4) * (Quad *)(to + i) = (Quad){0};
+  ROLLED for (; i < n; i++) to[i] = 0;
+}
+
 /* Packs row h of the image at x, with its padding. */
 INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int64_t h) {
   const int64_t pitch = s->places * s->g.ic;
   if ((uint64_t)h >= (uint64_t)s->g.ih) {
-    __builtin_memset(to, 0, (size_t)pitch * sizeof *to);
+    put_zeros(to, pitch);
     return;
   }
   const float *from = x + h * s->g.xh;
   const int64_t left = s->g.pl < s->places ? s->g.pl : s->places;
   const int64_t n = s->places - left < s->g.iw ? s->places - left : s->g.iw;
-  __builtin_memset(to, 0, (size_t)(left * s->g.ic) * sizeof *to);
+  put_zeros(to, left * s->g.ic);
   to += left * s->g.ic;
-  __builtin_memset(to + n * s->g.ic, 0, (size_t)((s->places - left - n) * s->g.ic) * sizeof *to);
+  put_zeros(to + n * s->g.ic, (s->places - left - n) * s->g.ic);
   int64_t done = 0;
   if (s->g.ic == 1 && s->g.xw == 1) {
     __builtin_memcpy(to, from, (size_t)n * sizeof *to);
@@ -43,7 +74,11 @@ INLINE void pack_row(const GlowConvFewParams *s, float *to, const float *x, int6
   }
   if (s->g.ic == 3 && s->g.xw == 1)
     done = interleave3(to, from, from + s->g.xc, from + 2 * s->g.xc, n);
-  ROLLED for (int64_t c = 0; c < s->g.ic; c++) {
+  if (s->g.ic % 4 == 0 && s->g.xw == 1) {
+    ROLLED for (int64_t c = 0; c < s->g.ic; c += 4) done =
+        interleave4(to + c, s->g.ic, from + c * s->g.xc, s->g.xc, n);
+  }
+  ROLLED for (int64_t c = 0; c < s->g.ic && done < n; c++) {
     ROLLED for (int64_t i = done; i < n; i++) to[i * s->g.ic + c] = from[c * s->g.xc + i * s->g.xw];
   }
 }

@@ -106,8 +106,8 @@ INLINE float near_pixel(const char *at, int i, int64_t step, int64_t three) {
   return *(const float *)(const void *)at;
 }
 
-/* The same as `tap` for one vector. */
-INLINE void strided_tap(int mr, const GlowConvParams *s,
+/* The same as `tap`. */
+INLINE void strided_tap(int mr, int nr, const GlowConvParams *s,
                         GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *first,
                         int64_t step, const float *w, int64_t channels) {
   const int64_t bytes = step * (int64_t)sizeof *first, three = 3 * bytes;
@@ -122,10 +122,12 @@ INLINE void strided_tap(int mr, const GlowConvParams *s,
     UNROLL for (int u = 0; u < 4; u++) {
       if (u < unit) {
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        const GlowVec f = vec_load(w);
+        GlowVec f[GLOW_TILE_VECTORS];
+        UNROLL for (int j = 0; j < nr; j++) f[j] = vec_load(w + j * GLOW_VL);
         UNROLL for (int i = 0; i < mr; i++) {
-          const float v = near_pixel(at[i / NEAR] + u * sizeof v, i % NEAR, bytes, three);
-          acc[i][0] = vec_fma(vec_splat(v), f, acc[i][0]);
+          const GlowVec v =
+              vec_splat(near_pixel(at[i / NEAR] + u * sizeof(float), i % NEAR, bytes, three));
+          UNROLL for (int j = 0; j < nr; j++) acc[i][j] = vec_fma(v, f[j], acc[i][j]);
         }
         w += s->ob;
       }
@@ -135,7 +137,7 @@ INLINE void strided_tap(int mr, const GlowConvParams *s,
 }
 #else
 enum { IN_LIBRARY = 0 };
-INLINE void strided_tap(int mr, const GlowConvParams *s,
+INLINE void strided_tap(int mr, int nr, const GlowConvParams *s,
                         GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *first,
                         int64_t step, const float *w, int64_t channels) {}
 #endif
@@ -184,6 +186,13 @@ INLINE const float *group_input(const GlowConvParams *s, const float *x, int64_t
   return s->gx ? x + group / s->gb * s->gx : x;
 }
 
+/* Row `row` of all images. In library code divisions take long, and most runs have one image. */
+INLINE GlowConvRow row_at(const GlowConvParams *s, int64_t row) {
+  if (IN_LIBRARY && row < s->g.oh)
+    return (GlowConvRow){0, row};
+  return (GlowConvRow){row / s->g.oh, row % s->g.oh};
+}
+
 /* rows by cols pixels by nr vectors, all literals. Addresses outside of the input are computed but
  * not used; -fwrapv makes that defined. */
 INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const GlowConvPtrs *t,
@@ -196,16 +205,14 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
     GlowVec b = bias_at(&s, t->bias, group * s.ob + j * GLOW_VL);
     UNROLL for (int i = 0; i < rows * cols; i++) acc[i][j] = b;
   }
-  UNROLL for (int r = 0; r < rows; r++) {
-    place[r] = (GlowConvRow){(row + r) / s.g.oh, (row + r) % s.g.oh};
-  }
+  UNROLL for (int r = 0; r < rows; r++) place[r] = row_at(&s, row + r);
   const float *w = t->w + group * filter_size(&s);
   const float *next = NULL;
   if (s.ahead)
     next = next_filter(&s, w, group,
                        row / s.tile_rows * ((s.g.ow - 1) / s.tile_cols + 1) + col / s.tile_cols);
   const float *x0 = group_input(&s, t->x, group);
-  const bool many = IN_LIBRARY && rows == 1 && nr == 1 && cols > 8 && cols <= 15;
+  const bool many = IN_LIBRARY && rows == 1 && cols > 3 && cols <= 15;
   const bool strided = many && !__builtin_constant_p(s.g.xw) && !s.left && !s.right && !s.shared &&
                        !s.fetch && !s.ahead;
   ROLLED for (int64_t c = 0; c < s.g.ic; c += s.block) {
@@ -218,7 +225,7 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
           const float *p = x0 + place[0].n * s.g.xn + c / s.block * s.g.xc + h * s.g.xh +
                            (left + kw * s.g.dw) * s.g.xw;
           p = !s.padded || (uint64_t)h < (uint64_t)s.g.ih ? p : t->zeros;
-          strided_tap(cols, &s, acc, p, s.g.sw * s.g.xw, w, left_over);
+          strided_tap(cols, nr, &s, acc, p, s.g.sw * s.g.xw, w, left_over);
           w += s.wi * s.ob;
           continue;
         }
