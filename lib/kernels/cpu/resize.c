@@ -386,16 +386,17 @@ INLINE void sum_planes(bool two, double w, const double *x, double v, const doub
  * maps. */
 #define EACH_SUM(count, STORE, SUM)                                                                \
   {                                                                                                \
-    double sums[16] __attribute__((aligned(64)));                                                  \
     __typeof__(*y) *restrict to = y;                                                               \
     int64_t from = 0;                                                                              \
     ROLLED for (int64_t m = (count); m > 0; m--, to += out_map, from += map) {                     \
       ROLLED for (int64_t c = 0; last >= 0 && c < size; c += 16) {                                 \
         const int64_t at = c < last ? c : last;                                                    \
+        double sums[16] __attribute__((aligned(64)));                                              \
         SUM(from + at);                                                                            \
         LANES16 to[at + l] = STORE(sums[l]);                                                       \
       }                                                                                            \
       if (last < 0) {                                                                              \
+        double sums[16] __attribute__((aligned(64)));                                              \
         SUM(from);                                                                                 \
         BELOW(size) to[l] = STORE(sums[l]);                                                        \
       }                                                                                            \
