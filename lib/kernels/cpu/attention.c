@@ -4,13 +4,25 @@
  * over it, each a register tile high: scores as a product, weights, and a product with the values
  * that goes on from what Y holds. So no more than a tile of scores is ever in memory, and K and V
  * are packed once per head. Running maxima and sums of all queries of the head are in scratch. */
+#include "exp.h"
 #include "matrix_tile.h"
 #include "pack.h"
 
 #define LANES (GLOW_ATTENTION_LANES / GLOW_VL) /* registers that hold the sums of one query */
 
-/* lanes_float.c */
+/* glow_weightf of lanes: from lanes_float.c, which compiled code inlines; library code has it in
+ * the loops where it is short. */
+#if defined(GLOW_LIBRARY) && GLOW_HAS_FMA
+INLINE GlowVec weight_of(GlowVec x) {
+  float in[GLOW_VL], out[GLOW_VL];
+  vec_store(in, x);
+  VECTOR_LANES out[l] = glow_weightf(in[l]);
+  return vec_load(out);
+}
+#else
 GlowVec glow_lanes_weight(GlowVec x);
+INLINE GlowVec weight_of(GlowVec x) { return glow_lanes_weight(x); }
+#endif
 
 enum { FIRST = 1, LAST = 2 };
 
@@ -75,19 +87,32 @@ INLINE float largest(const float *row, float before, int64_t keys) {
   return now > before ? now : before;
 }
 
-/* Scores become weights, which are added to the sums. */
-INLINE void weigh(float *row, float *sums, float base, float factor, int64_t keys) {
-  GlowVec sum[LANES], b = vec_splat(base);
-  UNROLL for (int i = 0; i < LANES; i++) sum[i] = vec_load(sums + i * GLOW_VL) * vec_splat(factor);
-  ROLLED for (int64_t j = 0; j < keys; j += GLOW_ATTENTION_LANES) {
-    UNROLL for (int i = 0; i < LANES; i++) {
-      float *at = row + j + i * GLOW_VL;
-      GlowVec w = glow_lanes_weight(vec_load(at) - b);
-      vec_store(at, w);
-      sum[i] = sum[i] + w;
+/* The scores of rows become weights, which are added to their sums. */
+APART void weigh(const GlowAttentionParams *s, int64_t rows, float *weights, float *state,
+                 const float *base, const float *factors, int64_t keys) {
+  const int64_t ldw = weights_stride(s);
+  ROLLED for (int64_t r = 0; r < rows; r++) {
+    float *row = weights + r * ldw, *sums = state + r * STATE;
+    const GlowVec b = vec_splat(base[r]);
+    GlowVec sum[LANES];
+    UNROLL for (int i = 0; i < LANES; i++) sum[i] =
+        vec_load(sums + i * GLOW_VL) * vec_splat(factors[r]);
+    ROLLED for (int64_t j = 0; j < keys; j += GLOW_ATTENTION_LANES) {
+      UNROLL for (int i = 0; i < LANES; i++) {
+        float *at = row + j + i * GLOW_VL;
+        const GlowVec w = weight_of(vec_load(at) - b);
+        vec_store(at, w);
+        sum[i] = sum[i] + w;
+      }
     }
+    UNROLL for (int i = 0; i < LANES; i++) vec_store(sums + i * GLOW_VL, sum[i]);
   }
-  UNROLL for (int i = 0; i < LANES; i++) vec_store(sums + i * GLOW_VL, sum[i]);
+}
+
+/* What the sums of rows before are multiplied by, of how much the largest score has grown. */
+APART void weigh_factors(float *factors, int64_t rows) {
+  ROLLED for (int64_t i = 0; i < rows; i += GLOW_VL)
+      vec_store(factors + i, weight_of(vec_load(factors + i)));
 }
 
 /* 1 / the sum of the weights, or 0 if that is 0. The lanes are summed as a tree. */
@@ -169,7 +194,9 @@ INLINE void tile(int rows, const GlowAttentionParams *params, float *y, const fl
   const GlowAttentionParams s = *params;
   const int64_t ldw = weights_stride(&s);
   float *scaled = work, *weights = work + round_up(GLOW_TILE_PIXELS * s.size, 16);
-  float base[GLOW_TILE_PIXELS], factors[GLOW_TILE_PIXELS], inverse[GLOW_TILE_PIXELS];
+  float base[GLOW_TILE_PIXELS], inverse[GLOW_TILE_PIXELS];
+  float factors[GLOW_TILE_PIXELS + GLOW_VL - 1];
+  UNROLL for (int i = rows; i < GLOW_TILE_PIXELS + GLOW_VL - 1; i++) factors[i] = 0;
   score(rows, &s, q, k, scaled, weights);
   /* One pass over all rows for each step, so that the latencies of different rows overlap. */
   ROLLED for (int64_t i = 0; i < rows; i++) {
@@ -180,11 +207,11 @@ INLINE void tile(int rows, const GlowAttentionParams *params, float *y, const fl
       hide_tail(row, keys);
     float now = largest(row, *top, keys);
     base[i] = now == -__builtin_inff() ? 0.0f : now;
-    factors[i] = glow_lanes_weight(vec_splat(*top - base[i]))[0];
+    factors[i] = *top - base[i];
     *top = now;
   }
-  ROLLED for (int64_t i = 0; i < rows; i++)
-      weigh(weights + i * ldw, state + i * STATE, base[i], factors[i], keys);
+  weigh_factors(factors, rows);
+  weigh(&s, rows, weights, state, base, factors, keys);
   ROLLED for (int64_t i = 0; i < rows; i++) inverse[i] =
       phase & LAST ? inverse_sum(state + i * STATE) : 1.0f;
   gather(rows, &s, y, v, weights, factors, inverse, keys, phase);

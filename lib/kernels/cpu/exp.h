@@ -6,6 +6,13 @@
 
 #include "num/math_float.h"
 
+#define VECTOR_LANES                                                                               \
+  _Pragma(                                                                                         \
+      "clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL)") for (int l = 0; \
+                                                                                        l <        \
+                                                                                        GLOW_VL;   \
+                                                                                        l++)
+
 #if defined(__AVX512DQ__) && GLOW_VL == 16
 /* The steps of glow_expf. Where a result may be no normal number, one instruction multiplies by a
  * power of two: it takes any exponent and rounds once, so no clamps are needed. The rest of the argument is limited to 1 in magnitude,
@@ -29,12 +36,6 @@ INLINE GlowVec vec_exp(GlowVec x, bool near) {
   return __builtin_ia32_scalefps512_mask((Whole)p, (Whole)n, (Whole)p, -1, 4);
 }
 #else
-#define VECTOR_LANES                                                                               \
-  _Pragma(                                                                                         \
-      "clang loop vectorize(enable) interleave(disable) vectorize_width(GLOW_VL)") for (int l = 0; \
-                                                                                        l <        \
-                                                                                        GLOW_VL;   \
-                                                                                        l++)
 INLINE GlowVec vec_exp(GlowVec x, bool near) {
   float in[GLOW_VL], out[GLOW_VL];
   __builtin_memcpy(in, &x, sizeof in);
