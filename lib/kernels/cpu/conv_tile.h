@@ -142,6 +142,32 @@ INLINE void strided_tap(int mr, int nr, const GlowConvParams *s,
                         int64_t step, const float *w, int64_t channels) {}
 #endif
 
+/* A row of a tile: image and row of the output. */
+typedef struct GlowConvRow {
+  int64_t n, h;
+} GlowConvRow;
+
+/* All taps and channels of a tile of one row, which reads x from place->n, place->h on. */
+INLINE void strided_taps(int cols, int nr, const GlowConvParams *s,
+                         GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *x,
+                         const float *zeros, const GlowConvRow *place, int64_t left,
+                         const float *w) {
+  const int64_t top = place->h * s->g.sh - s->g.pt, step = s->g.sw * s->g.xw;
+  const float *first = x + place->n * s->g.xn + top * s->g.xh + left * s->g.xw;
+  ROLLED for (int64_t c = 0; c < s->g.ic; c += s->block, first += s->g.xc) {
+    const float *row = first;
+    const int64_t left_over = s->g.ic - c < s->block ? s->g.ic - c : s->block;
+    ROLLED for (int64_t kh = 0; kh < s->g.kh; kh++, row += s->g.dh * s->g.xh) {
+      const bool inside = !s->padded || (uint64_t)(top + kh * s->g.dh) < (uint64_t)s->g.ih;
+      const float *p = row;
+      ROLLED for (int64_t kw = 0; kw < s->g.kw; kw++, p += s->g.dw * s->g.xw) {
+        strided_tap(cols, nr, s, acc, inside ? p : zeros, step, w, left_over);
+        w += s->wi * s->ob;
+      }
+    }
+  }
+}
+
 INLINE int64_t filter_size(const GlowConvParams *s) {
   return (s->g.ic + s->block - 1) / s->block * s->g.kh * s->g.kw * s->wi * s->ob;
 }
@@ -160,11 +186,6 @@ INLINE void fetch_filter(const GlowConvParams *s, const float *next) {
       __builtin_prefetch(next + i * 16, 0, 2);
   }
 }
-
-/* A row of a tile: image and row of the output. */
-typedef struct GlowConvRow {
-  int64_t n, h;
-} GlowConvRow;
 
 INLINE void store(int rows, int cols, int nr, const GlowConvParams *s, const GlowConvPtrs *t,
                   const GlowConvRow *row, int64_t col, int64_t group,
@@ -193,52 +214,28 @@ INLINE GlowConvRow row_at(const GlowConvParams *s, int64_t row) {
   return (GlowConvRow){row / s->g.oh, row % s->g.oh};
 }
 
-/* rows by cols pixels by nr vectors, all literals. Addresses outside of the input are computed but
- * not used; -fwrapv makes that defined. */
-INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const GlowConvPtrs *t,
-                 int64_t row, int64_t col, int64_t group, GlowEpilogueFn *epilogue) {
+/* The taps and channels of a tile of rows by cols pixels by nr vectors. Addresses outside of the
+ * input are computed but not used; -fwrapv makes that defined. */
+INLINE void all_taps(int rows, int cols, int nr, const GlowConvParams *params,
+                     GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *x0,
+                     const float *zeros, const GlowConvRow *place, int64_t left, const float *w,
+                     const float *next, int64_t group) {
   const GlowConvParams s = *params;
-  const int64_t left = col * s.g.sw - s.g.pl;
-  GlowConvRow place[GLOW_CONV_MAX_ROWS];
-  GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
-  UNROLL for (int j = 0; j < nr; j++) {
-    GlowVec b = bias_at(&s, t->bias, group * s.ob + j * GLOW_VL);
-    UNROLL for (int i = 0; i < rows * cols; i++) acc[i][j] = b;
-  }
-  UNROLL for (int r = 0; r < rows; r++) place[r] = row_at(&s, row + r);
-  const float *w = t->w + group * filter_size(&s);
-  const float *next = NULL;
-  if (s.ahead)
-    next = next_filter(&s, w, group,
-                       row / s.tile_rows * ((s.g.ow - 1) / s.tile_cols + 1) + col / s.tile_cols);
-  const float *x0 = group_input(&s, t->x, group);
-  const bool many = IN_LIBRARY && rows == 1 && cols > 3 && cols <= 15;
-  const bool strided = many && !__builtin_constant_p(s.g.xw) && !s.left && !s.right && !s.shared &&
-                       !s.fetch && !s.ahead;
   ROLLED for (int64_t c = 0; c < s.g.ic; c += s.block) {
     ROLLED for (int64_t kh = 0; kh < s.g.kh; kh++) {
       ROLLED for (int64_t kw = 0; kw < s.g.kw; kw++) {
         const float *pixel[GLOW_TILE_PIXELS];
         const int64_t left_over = s.g.ic - c < s.block ? s.g.ic - c : s.block;
-        if (strided) {
-          const int64_t h = place[0].h * s.g.sh - s.g.pt + kh * s.g.dh;
-          const float *p = x0 + place[0].n * s.g.xn + c / s.block * s.g.xc + h * s.g.xh +
-                           (left + kw * s.g.dw) * s.g.xw;
-          p = !s.padded || (uint64_t)h < (uint64_t)s.g.ih ? p : t->zeros;
-          strided_tap(cols, nr, &s, acc, p, s.g.sw * s.g.xw, w, left_over);
-          w += s.wi * s.ob;
-          continue;
-        }
         UNROLL for (int r = 0; r < rows; r++) {
           int64_t h = place[r].h * s.g.sh - s.g.pt + kh * s.g.dh;
           const float *p = x0 + place[r].n * s.g.xn + c / s.block * s.g.xc + h * s.g.xh +
                            (left + kw * s.g.dw) * s.g.xw;
-          p = !s.padded || (uint64_t)h < (uint64_t)s.g.ih ? p : t->zeros;
+          p = !s.padded || (uint64_t)h < (uint64_t)s.g.ih ? p : zeros;
           UNROLL for (int i = 0; i < cols; i++) {
             int64_t x = left + i * s.g.sw + kw * s.g.dw;
             const float *q = p + i * s.g.sw * s.g.xw;
             bool edge = i < s.left || cols - i <= s.right;
-            pixel[r * cols + i] = edge && (uint64_t)x >= (uint64_t)s.g.iw ? t->zeros : q;
+            pixel[r * cols + i] = edge && (uint64_t)x >= (uint64_t)s.g.iw ? zeros : q;
           }
         }
         if (s.fetch && group % s.gb == 0) {
@@ -252,7 +249,33 @@ INLINE void tile(int rows, int cols, int nr, const GlowConvParams *params, const
       }
     }
   }
-  store(rows, cols, nr, &s, t, place, col, group, acc, epilogue);
+}
+
+/* rows by cols pixels by nr vectors, all literals. Parameters are loaded where they are needed: a
+ * copy of all of them would take longer than the taps of a small tile. */
+INLINE void tile(int rows, int cols, int nr, const GlowConvParams *s, const GlowConvPtrs *t,
+                 int64_t row, int64_t col, int64_t group, GlowEpilogueFn *epilogue) {
+  const int64_t left = col * s->g.sw - s->g.pl;
+  GlowConvRow place[GLOW_CONV_MAX_ROWS];
+  GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS];
+  UNROLL for (int j = 0; j < nr; j++) {
+    GlowVec b = bias_at(s, t->bias, group * s->ob + j * GLOW_VL);
+    UNROLL for (int i = 0; i < rows * cols; i++) acc[i][j] = b;
+  }
+  UNROLL for (int r = 0; r < rows; r++) place[r] = row_at(s, row + r);
+  const float *w = t->w + group * filter_size(s), *x0 = group_input(s, t->x, group), *next = NULL;
+  const bool many = IN_LIBRARY && rows == 1 && cols > 3 && cols <= 15;
+  if (many && !__builtin_constant_p(s->g.xw) && !s->left && !s->right && !s->shared && !s->fetch &&
+      !s->ahead) {
+    strided_taps(cols, nr, s, acc, x0, t->zeros, place, left, w);
+  } else {
+    if (s->ahead)
+      next =
+          next_filter(s, w, group,
+                      row / s->tile_rows * ((s->g.ow - 1) / s->tile_cols + 1) + col / s->tile_cols);
+    all_taps(rows, cols, nr, s, acc, x0, t->zeros, place, left, w, next, group);
+  }
+  store(rows, cols, nr, s, t, place, col, group, acc, epilogue);
 }
 
 /* A pixel of the output of all images. */
