@@ -337,22 +337,26 @@ typedef Narrow Short __attribute__((vector_size(SHORT * 8), aligned(8)));
   /* Lines of at most eight elements with narrow entries: these are one register. */               \
   INLINE void kind##_short(const GlowTopKParams *p, int64_t lines, const F *x, int64_t pitch,      \
                            F *y, int64_t *at, int64_t next, F flip) {                              \
+    const int64_t n = p->n, k = p->k, inner = p->inner; /* results may alias them */               \
     ROLLED for (int64_t l = 0; l < lines; l++, x += pitch) {                                       \
-      Narrow all[SHORT];                                                                           \
-      if (p->n == SHORT) {                                                                         \
+      Short v;                                                                                     \
+      if (n == SHORT) { /* memory of its own, which stays a register */                            \
+        Narrow all[SHORT];                                                                         \
         EACH_OF(SHORT) all[i] = narrow_entry(of##_key(x[i], flip), i);                             \
+        v = *(const Short *)all;                                                                   \
       } else {                                                                                     \
-        ROLLED for (int64_t i = 0; i < SHORT; i++) all[i] =                                        \
-            i < p->n ? narrow_entry(of##_key(x[i], flip), i) : narrow_worst();                     \
+        Narrow some[SHORT];                                                                        \
+        ROLLED for (int64_t i = 0; i < SHORT; i++) some[i] =                                       \
+            i < n ? narrow_entry(of##_key(x[i], flip), i) : narrow_worst();                        \
+        v = *(const Short *)some;                                                                  \
       }                                                                                            \
-      Short v = *(const Short *)all;                                                               \
-      ROLLED for (int64_t i = 0; i < p->k; i++) {                                                  \
+      ROLLED for (int64_t i = 0; i < k; i++) {                                                     \
         const Narrow best = __builtin_reduce_max(v);                                               \
         const int64_t from = narrow_index(best);                                                   \
         if (y)                                                                                     \
-          y[l * next + i * p->inner] = x[from];                                                    \
+          y[l * next + i * inner] = x[from];                                                       \
         if (at)                                                                                    \
-          at[l * next + i * p->inner] = from;                                                      \
+          at[l * next + i * inner] = from;                                                         \
         const Short taken = v == best;                                                             \
         v = (v & ~taken) | (taken & narrow_worst());                                               \
       }                                                                                            \
