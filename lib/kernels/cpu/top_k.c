@@ -214,13 +214,46 @@ INTEGER_KEYS(i64, int64_t)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-enum { ENOUGH = 64 }; /* entries that are sorted with those that are too many */
-enum { SHORT = 8 };   /* elements of a line that is one register */
-typedef Narrow Short __attribute__((vector_size(SHORT * 8), aligned(8)));
+enum { ENOUGH = 64 };    /* entries that are sorted with those that are too many */
+enum { SHORT_BEST = 4 }; /* elements of short lines that are found one after the other */
+typedef Narrow Short8 __attribute__((vector_size(64), aligned(8)));
+typedef Narrow Short16 __attribute__((vector_size(128), aligned(8)));
+
+/* Lines of at most SIZE elements with narrow entries: these are one register, or few. */
+#define SHORT_LINES(kind, F, of, SIZE)                                                             \
+  INLINE void kind##_short##SIZE(const GlowTopKParams *p, int64_t lines, const F *x,               \
+                                 int64_t pitch, F *y, int64_t *at, int64_t next, F flip) {         \
+    const int64_t n = p->n, k = p->k, inner = p->inner; /* results may alias them */               \
+    ROLLED for (int64_t l = 0; l < lines; l++, x += pitch) {                                       \
+      Short##SIZE v;                                                                               \
+      if (n == SIZE) { /* memory of its own, which stays a register */                             \
+        Narrow all[SIZE];                                                                          \
+        EACH_OF(SIZE) all[i] = narrow_entry(of##_key(x[i], flip), i);                              \
+        v = *(const Short##SIZE *)all;                                                             \
+      } else {                                                                                     \
+        Narrow some[SIZE];                                                                         \
+        ROLLED for (int64_t i = 0; i < SIZE; i++) some[i] =                                        \
+            i < n ? narrow_entry(of##_key(x[i], flip), i) : narrow_worst();                        \
+        v = *(const Short##SIZE *)some;                                                            \
+      }                                                                                            \
+      ROLLED for (int64_t i = 0; i < k; i++) {                                                     \
+        const Narrow best = __builtin_reduce_max(v);                                               \
+        const int64_t from = narrow_index(best);                                                   \
+        if (y)                                                                                     \
+          y[l * next + i * inner] = x[from];                                                       \
+        if (at)                                                                                    \
+          at[l * next + i * inner] = from;                                                         \
+        const Short##SIZE taken = v == best;                                                       \
+        v = (v & ~taken) | (taken & narrow_worst());                                               \
+      }                                                                                            \
+    }                                                                                              \
+  }
 
 /* F: the integer of the width of an element; `of`: the kind that has its keys; E, e: its entries.
  */
 #define TOP_K(kind, F, of, FLIP, LOWEST, HIGHEST, E, e)                                            \
+  SHORT_LINES(kind, F, of, 8)                                                                      \
+  SHORT_LINES(kind, F, of, 16)                                                                     \
   /* Where the first of the best elements is. */                                                   \
   INLINE int64_t kind##_first(const F *x, int64_t n, F flip) {                                     \
     const int64_t whole = n / of##_lanes * of##_lanes;                                             \
@@ -334,43 +367,17 @@ typedef Narrow Short __attribute__((vector_size(SHORT * 8), aligned(8)));
     return e##_sort(r.all, work, p->k);                                                            \
   }                                                                                                \
                                                                                                    \
-  /* Lines of at most eight elements with narrow entries: these are one register. */               \
-  INLINE void kind##_short(const GlowTopKParams *p, int64_t lines, const F *x, int64_t pitch,      \
-                           F *y, int64_t *at, int64_t next, F flip) {                              \
-    const int64_t n = p->n, k = p->k, inner = p->inner; /* results may alias them */               \
-    ROLLED for (int64_t l = 0; l < lines; l++, x += pitch) {                                       \
-      Short v;                                                                                     \
-      if (n == SHORT) { /* memory of its own, which stays a register */                            \
-        Narrow all[SHORT];                                                                         \
-        EACH_OF(SHORT) all[i] = narrow_entry(of##_key(x[i], flip), i);                             \
-        v = *(const Short *)all;                                                                   \
-      } else {                                                                                     \
-        Narrow some[SHORT];                                                                        \
-        ROLLED for (int64_t i = 0; i < SHORT; i++) some[i] =                                       \
-            i < n ? narrow_entry(of##_key(x[i], flip), i) : narrow_worst();                        \
-        v = *(const Short *)some;                                                                  \
-      }                                                                                            \
-      ROLLED for (int64_t i = 0; i < k; i++) {                                                     \
-        const Narrow best = __builtin_reduce_max(v);                                               \
-        const int64_t from = narrow_index(best);                                                   \
-        if (y)                                                                                     \
-          y[l * next + i * inner] = x[from];                                                       \
-        if (at)                                                                                    \
-          at[l * next + i * inner] = from;                                                         \
-        const Short taken = v == best;                                                             \
-        v = (v & ~taken) | (taken & narrow_worst());                                               \
-      }                                                                                            \
-    }                                                                                              \
-  }                                                                                                \
-                                                                                                   \
   /* Lines of neighbours, `pitch` apart, whose results are `next` apart and may be wanted or not.  \
    */                                                                                              \
   APART void kind##_lines(const GlowTopKParams *p, int64_t lines, const F *x, int64_t pitch, F *y, \
                           int64_t *at, int64_t next, char *scratch) {                              \
     const F flip = (F)((FLIP) ^ (p->smallest ? -1 : 0));                                           \
     const int64_t k = p->k, inner = p->inner; /* results may alias them */                         \
-    if (sizeof(E) == sizeof(Narrow) && p->n <= SHORT && p->k > 1 && p->k <= SHORT / 2) {           \
-      kind##_short(p, lines, x, pitch, y, at, next, flip);                                         \
+    if (sizeof(E) == sizeof(Narrow) && p->n <= 16 && k > 1 && k <= SHORT_BEST) {                   \
+      if (p->n <= 8)                                                                               \
+        kind##_short8(p, lines, x, pitch, y, at, next, flip);                                      \
+      else                                                                                         \
+        kind##_short16(p, lines, x, pitch, y, at, next, flip);                                     \
       return;                                                                                      \
     }                                                                                              \
     ROLLED for (int64_t l = 0; p->k == 1 && l < lines; l++, x += pitch) {                          \
