@@ -62,8 +62,8 @@ static inline float glow_expf(float x) {
   return p * glow_float_from_bits(power - half) * glow_float_from_bits(half);
 }
 
-/* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. The power
- * is a factor, since a NaN stays one in a product. */
+/* e^x for x <= 0 as glow_expf has it, but +0 below -87: what attention weighs values with. The
+ * power is a factor, since a NaN stays one in a product. */
 static inline float glow_weightf(float x) {
   float shifted, p = glow_exp_parts_f(x < -87.0f ? -87.0f : x, GLOW_MAGIC_F + 127.0f, &shifted);
   return x < -87.0f ? 0.0f : p * glow_float_from_bits(glow_float_bits(shifted) << 23);
@@ -103,21 +103,21 @@ static inline float glow_tanhf(float x) {
   const float bias = GLOW_BIASED_F - 1.0f;
   float a = glow_fabsf(x), t = a > 9.5f ? 9.5f : a;
   float shifted = glow_fmaf(t, 2.0f * GLOW_LOG2E_F, bias), n = shifted - bias;
-  float r = glow_fmaf(n, -0.5f * GLOW_LN2_HI_F, t), h = glow_power_f(shifted);
-  float p = -0x1.6cd0eep-5f;
-  p = glow_fmaf(p, r, 0x1.1229fcp-3f);
-  p = glow_fmaf(p, r, -0x1.55553ap-2f);
-  p = glow_fmaf(p, r, 0x1.5554aep-1f);
+  float r = glow_fmaf(n, -0.5f * GLOW_LN2_HI_F, t), h = glow_power_f(shifted), z = r * r;
+  float p = glow_fmaf(-0x1.6cd0eep-5f, r, 0x1.1229fcp-3f);
+  p = glow_fmaf(p, z, glow_fmaf(-0x1.55553ap-2f, r, 0x1.5554aep-1f));
   p = glow_fmaf(p, r, -1.0f);
-  p = glow_fmaf(p, r * r, r);
+  p = glow_fmaf(p, z, r);
   float y = ((h - 0.5f) + p) / ((h + 0.5f) - p);
   return glow_float_from_bits(glow_float_bits(y) | (glow_float_bits(x) & 0x80000000u));
 }
 
-/* 2^n and *one = 1, both divided by 2^(n / 2), so that neither overflows, for |n| <= 254 and
- * shifted = n + GLOW_MAGIC_F. For n = 254 *one is 0. */
-static inline float glow_scaled_f(float shifted, float *one) {
-  uint32_t n = glow_float_bits(shifted) - 0x4b400000u, scale = ((254u - n) << 22) & 0xff800000u;
+/* 2^n and *one = 1, both divided by 2^(k / 2), so that neither overflows, for shifted = n +
+ * GLOW_MAGIC_F. Without `large`, k is 0 for a negative n, which is at least -126: *one is 1 then.
+ * Else k is n, and |n| at most 254. For n = 254 *one is 0. */
+static inline float glow_scaled_f(float shifted, int large, float *one) {
+  uint32_t n = glow_float_bits(shifted) - 0x4b400000u, k = !large && (int32_t)n < 0 ? 0 : n;
+  uint32_t scale = ((254u - k) << 22) & 0xff800000u;
   *one = glow_float_from_bits(scale);
   return glow_float_from_bits((n << 23) + scale);
 }
@@ -138,7 +138,7 @@ static inline float glow_expm1f(float x) {
   float high = x > 89.0f ? 89.0f : x, t = high < -18.0f ? -18.0f : high;
   float shifted = glow_fmaf(t, GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
   float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
-  float one, power = glow_scaled_f(shifted, &one), line = glow_fmaf(power, r, power - one);
+  float one, power = glow_scaled_f(shifted, 1, &one), line = glow_fmaf(power, r, power - one);
   float y = glow_fmaf(power, glow_exp_poly_f(r) * (r * r), line);
   float inverse = glow_float_from_bits(0x7f000000u - glow_float_bits(one));
   return glow_copysignf(y * inverse, x);
@@ -201,21 +201,20 @@ static inline float glow_geluf(float x) {
  * (x + 0.044715 x^3): x / (1 + 2^e), where e = x (g + gl) is n + f. The absolute error of f becomes
  * the relative error of the result. k and c are near -2 sqrt(2 / pi) log2 e and 0.044715 times
  * that: both are too small by the same factor, `more`, and k has so few digits that k - g is exact.
- * Below -12.95 the result is x times 0, which is NaN for -inf. */
+ * Above 8 the result is x. Below -12.95 it is x times 0, which is NaN for -inf. */
 static inline float glow_gelu_tanhf(float x) {
   const float k = -0x1.26a6cp+1f, c = -0x1.a59c5ap-4f, more = 0x1.bd4bacp-14f;
-  float high = x > 12.95f ? 12.95f : x, t = high < -12.95f ? -12.95f : high;
+  float high = x > 8.0f ? 8.0f : x, t = high < -12.95f ? -12.95f : high;
   float z = t * t, g = glow_fmaf(c, z, k), zl = glow_fmaf(t, t, -z);
   float gl = glow_fmaf(more, g, glow_fmaf(c, zl, glow_fmaf(c, z, k - g)));
   float shifted = glow_fmaf(t, g, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
-  float f = glow_fmaf(t, gl, glow_fmaf(t, g, -n)), p = 0x1.417e0ep-13f;
-  p = glow_fmaf(p, f, 0x1.5f10e6p-10f);
-  p = glow_fmaf(p, f, 0x1.3b2dd8p-7f);
-  p = glow_fmaf(p, f, 0x1.c6af7p-5f);
+  float f = glow_fmaf(t, gl, glow_fmaf(t, g, -n)), square = f * f;
+  float p = glow_fmaf(0x1.417e0ep-13f, f, 0x1.5f10e6p-10f);
+  p = glow_fmaf(p, square, glow_fmaf(0x1.3b2dd8p-7f, f, 0x1.c6af7p-5f));
   p = glow_fmaf(p, f, 0x1.ebfbdcp-3f);
-  float one, power = glow_scaled_f(shifted, &one), y = power * f;
+  float one, power = glow_scaled_f(shifted, 0, &one), y = power * f;
   float q = glow_fmaf(y, GLOW_LN2_HI_F, y * f * p); /* 2^n (2^f - 1), scaled as 2^n is */
-  return x / (q + one + power) * one;
+  return x * one / (q + one + power);
 }
 
 /* ---- Inverse trigonometric functions --------------------------------------------------------- */
