@@ -97,7 +97,7 @@ INLINE void tap(int mr, int nr, const GlowConvParams *s,
 /* Library code has tiles of more pixels than there are registers for addresses. Where no pixel may
  * be padding, those of a row are `step` floats apart: three addresses and a step lead to them. */
 #ifdef GLOW_LIBRARY
-enum { IN_LIBRARY = 1, NEAR = 5 }; /* pixels that one address leads to */
+enum { NEAR = 5 }; /* pixels that one address leads to */
 
 /* Pixels 0, 1, 2, 3 or 4 steps away, in bytes. `three`: steps that the machine does not multiply.
  */
@@ -136,7 +136,6 @@ INLINE void strided_tap(int mr, int nr, const GlowConvParams *s,
   }
 }
 #else
-enum { IN_LIBRARY = 0 };
 INLINE void strided_tap(int mr, int nr, const GlowConvParams *s,
                         GlowVec acc[GLOW_TILE_PIXELS][GLOW_TILE_VECTORS], const float *first,
                         int64_t step, const float *w, int64_t channels) {}

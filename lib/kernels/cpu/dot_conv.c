@@ -314,11 +314,7 @@ enum { ROWS = 4 };
 enum { ROWS = 2 };
 #endif
 enum { NEIGHBOURS = ROWS == 4 };
-#ifdef GLOW_LIBRARY
-enum { ANY_SIDE = 1 }; /* fewer outputs than SIDE may be summed up together */
-#else
-enum { ANY_SIDE = 0 };
-#endif
+enum { ANY_SIDE = IN_LIBRARY }; /* fewer outputs than SIDE may be summed up together */
 enum { WIDE = 4, BLOCK = WIDE * GLOW_VL, SIDE = GLOW_VL == 16 ? 4 : 2 };
 
 #if DOT_FOURS && GLOW_VL == 16

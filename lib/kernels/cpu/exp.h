@@ -15,9 +15,9 @@
 
 #if defined(__AVX512DQ__) && GLOW_VL == 16
 /* The steps of glow_expf. Where a result may be no normal number, one instruction multiplies by a
- * power of two: it takes any exponent and rounds once, so no clamps are needed. The rest of the argument is limited to 1 in magnitude,
- * which it exceeds only where the result is 0 or infinite whatever it is; a NaN comes back through
- * the exponent. */
+ * power of two: it takes any exponent and rounds once, so no clamps are needed. The rest of the
+ * argument is limited to 1 in magnitude, which it exceeds only where the result is 0 or infinite
+ * whatever it is; a NaN comes back through the exponent. */
 INLINE GlowVec vec_exp(GlowVec x, bool near) {
   typedef float Whole __attribute__((vector_size(64)));
   const GlowVec magic = vec_splat(GLOW_MAGIC_F), one = vec_splat(1.0f);

@@ -6,11 +6,7 @@ enum { LANES = 8, HALF = 4, PAIR = 2 };
 
 /* Library code goes through the units of a box at each place of loops 1 to 3, not the other way
  * round, where the result has at most as many bytes: a call for each unit takes longer. */
-#ifdef GLOW_LIBRARY
-enum { NEAR = 16384 };
-#else
-enum { NEAR = 0 };
-#endif
+enum { NEAR = IN_LIBRARY ? 16384 : 0 };
 
 /* CALL(to, from, row, columns) for each line of some units of boxes without loops 1 to 3. */
 #define EACH_LINE(CALL, columns)                                                                   \

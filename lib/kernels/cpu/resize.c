@@ -18,13 +18,6 @@
   _Pragma("clang loop vectorize(enable) interleave(disable)") for (int64_t l = 0; l < (n); l++)
 #define BELOW(n) ROLLED for (int64_t l = 0; l < (n); l++)
 
-/* What library code has besides: a loop for maps whose elements stand twice. */
-#ifdef GLOW_LIBRARY
-enum { IN_LIBRARY = 1 };
-#else
-enum { IN_LIBRARY = 0 };
-#endif
-
 /* The place of a row of the result, along the axes but the last one. */
 typedef struct Place {
   int64_t image, plane, line;
@@ -119,7 +112,7 @@ void glow_resize_nearest(const GlowResizeParams *p, void *const *ptrs, int64_t b
   const int64_t *planes_of = p->table + p->places[0], *lines_of = p->table + p->places[1];
   const int64_t *last = p->table + p->places[2];
   const bool whole = !p->changes[2], doubles = p->doubles;
-  if (IN_LIBRARY && doubles && !p->changes[0] && !p->fills) {
+  if (IN_LIBRARY && doubles && !p->changes[0] && !p->fills) { /* has a loop for such maps */
     double_maps(p, GLOW_RESIZE_NEAREST_PTRS(ptrs).y, GLOW_RESIZE_NEAREST_PTRS(ptrs).x, begin, end);
     return;
   }

@@ -91,12 +91,6 @@ INLINE void block_32(Unit32 *y, int64_t to_step, const Unit32 *x, int64_t from_s
   ROLLED for (int64_t r = (r0); r < (r1); r += 4) ROLLED for (int64_t c = (c0); c < (c1); c += 4)  \
       four_##bits(y + c * next_to + r, next_to, x + r * next_from + c, next_from);
 
-#ifdef GLOW_LIBRARY
-enum { IN_LIBRARY = 1 };
-#else
-enum { IN_LIBRARY = 0 };
-#endif
-
 /* R, C: rows and columns of a block. */
 #define TRANSPOSE(bits, R, C)                                                                      \
   /* Whole stripes, rows of blocks one after the other. */                                         \

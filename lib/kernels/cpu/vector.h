@@ -22,8 +22,10 @@
  * a part of them in compiled code. */
 #ifdef GLOW_LIBRARY
 #define APART static __attribute__((noinline))
+enum { IN_LIBRARY = 1 };
 #else
 #define APART INLINE
+enum { IN_LIBRARY = 0 };
 #endif
 #define UNROLL _Pragma("clang loop unroll(full)")
 #define ROLLED _Pragma("clang loop unroll(disable) vectorize(disable)")
