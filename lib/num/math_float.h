@@ -112,11 +112,11 @@ static inline float glow_tanhf(float x) {
   return glow_float_from_bits(glow_float_bits(y) | (glow_float_bits(x) & 0x80000000u));
 }
 
-/* 2^n and *one = 1, both divided by 2^(k / 2), so that neither overflows, for shifted = n +
- * GLOW_MAGIC_F. Without `large`, k is 0 for a negative n, which is at least -126: *one is 1 then.
- * Else k is n, and |n| at most 254. For n = 254 *one is 0. */
-static inline float glow_scaled_f(float shifted, int large, float *one) {
-  uint32_t n = glow_float_bits(shifted) - 0x4b400000u, k = !large && (int32_t)n < 0 ? 0 : n;
+/* 2^n and *one = 1, both divided by 2^(k / 2), for shifted = n + GLOW_MAGIC_F and scaled = k +
+ * GLOW_MAGIC_F. Neither overflows for k = n and |n| <= 254, nor for k = 0 and -126 <= n <= 0. For
+ * k = 254 *one is 0. */
+static inline float glow_scaled_f(float shifted, float scaled, float *one) {
+  uint32_t n = glow_float_bits(shifted) - 0x4b400000u, k = glow_float_bits(scaled) - 0x4b400000u;
   uint32_t scale = ((254u - k) << 22) & 0xff800000u;
   *one = glow_float_from_bits(scale);
   return glow_float_from_bits((n << 23) + scale);
@@ -138,7 +138,7 @@ static inline float glow_expm1f(float x) {
   float high = x > 89.0f ? 89.0f : x, t = high < -18.0f ? -18.0f : high;
   float shifted = glow_fmaf(t, GLOW_LOG2E_F, GLOW_MAGIC_F), n = shifted - GLOW_MAGIC_F;
   float r = glow_fmaf(n, -GLOW_LN2_LO_F, glow_fmaf(n, -GLOW_LN2_HI_F, t));
-  float one, power = glow_scaled_f(shifted, 1, &one), line = glow_fmaf(power, r, power - one);
+  float one, power = glow_scaled_f(shifted, shifted, &one), line = glow_fmaf(power, r, power - one);
   float y = glow_fmaf(power, glow_exp_poly_f(r) * (r * r), line);
   float inverse = glow_float_from_bits(0x7f000000u - glow_float_bits(one));
   return glow_copysignf(y * inverse, x);
@@ -212,7 +212,8 @@ static inline float glow_gelu_tanhf(float x) {
   float p = glow_fmaf(0x1.417e0ep-13f, f, 0x1.5f10e6p-10f);
   p = glow_fmaf(p, square, glow_fmaf(0x1.3b2dd8p-7f, f, 0x1.c6af7p-5f));
   p = glow_fmaf(p, f, 0x1.ebfbdcp-3f);
-  float one, power = glow_scaled_f(shifted, 0, &one), y = power * f;
+  float scaled = shifted < GLOW_MAGIC_F ? GLOW_MAGIC_F : shifted, one;
+  float power = glow_scaled_f(shifted, scaled, &one), y = power * f;
   float q = glow_fmaf(y, GLOW_LN2_HI_F, y * f * p); /* 2^n (2^f - 1), scaled as 2^n is */
   return x * one / (q + one + power);
 }
