@@ -180,6 +180,8 @@ static inline int order_rest(const GlowGrams *g, int64_t gram, int64_t at, int64
 
 static void count_group(GlowGrams *g, const GlowGroup *group, int64_t at, int64_t step) {
   int64_t low = group->low, high = group->high;
+  for (; group->size == 1 && low < high; low++)
+    g->counts[g->sorted[low]]++;
   while (high - low > 4) {
     const int64_t middle = low + (high - low) / 2;
     if (order_rest(g, g->sorted[middle], at, step) < 0)
@@ -195,16 +197,18 @@ static void count_group(GlowGrams *g, const GlowGroup *group, int64_t at, int64_
 
 enum { CHUNK = 64 };
 
-/* Writes which of n <= CHUNK tokens may begin n-grams of a size: those whose slots are taken. No
- * branch depends on a token. */
+/* Writes which of n <= CHUNK tokens may begin n-grams of a size, those whose slots are taken, and
+ * what is in their slots. No branch depends on a token. */
 static int64_t find_candidates(const GlowGrams *g, int64_t size, const int64_t *tokens, int64_t n,
-                               int32_t *at) {
+                               int32_t *at, int64_t *in_slot) {
   const int64_t *slots = g->slots;
   const int bits = g->bits;
   int64_t count = 0;
   for (int32_t i = 0; i < n; i++) {
+    const int64_t taken = slots[slot_of(bits, size, tokens[i])];
     at[count] = i;
-    count += slots[slot_of(bits, size, tokens[i])] != 0;
+    in_slot[count] = taken;
+    count += taken != 0;
   }
   return count;
 }
@@ -217,13 +221,16 @@ static void count_windows(GlowGrams *g, int64_t first, int64_t count, int64_t st
     return;
   }
   for (int64_t done = 0, n; done < count; done += n) {
-    int64_t tokens[CHUNK];
+    int64_t tokens[CHUNK], in_slot[CHUNK];
     int32_t at[CHUNK];
     n = count - done < CHUNK ? count - done : CHUNK;
     glow_load_int(g->x, first + done, 1, n, tokens);
-    const int64_t candidates = find_candidates(g, size, tokens, n, at);
+    const int64_t candidates = find_candidates(g, size, tokens, n, at, in_slot);
     for (int64_t i = 0; i < candidates; i++) {
-      const GlowGroup *group = find_group(g, size, tokens[at[i]]);
+      const int64_t token = tokens[at[i]];
+      const GlowGroup *group = &g->groups[in_slot[i] - 1];
+      if (group->token != token || group->size != size)
+        group = find_group(g, size, token);
       if (group)
         count_group(g, group, first + done + at[i], step);
     }
