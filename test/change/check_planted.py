@@ -18,7 +18,7 @@ FAULTS = (
     ("pass", "lib/transforms/graph/simplify_transpose.c", ": t->rank - 1 - i;", ": i;"),
     ("kernel", "lib/kernels/ref/pool.c", "include_pad ? limit : w.count[i]", "include_pad ? w.count[i] : limit"),
     ("lowering rule", "lib/lower/response_normalization.c", "before = (size - 1) / 2", "before = size / 2"),
-    ("parser", "lib/ir/parse_type.c", "!(q.scale > 0) ||", "!(q.scale >= 0) ||"),
+    ("parser", "lib/ir/parse_type.c", "!(q.scale >= FLT_MIN) ||", "!(q.scale >= 0) ||"),
 )
 
 
